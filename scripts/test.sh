@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# The whole test suite, from nothing on a fresh Debian machine with Rust.
+#
+#   scripts/test.sh          what a developer runs before a commit
+#   scripts/test.sh --ci     the same, with the lock file as it is and a bound on time
+#   scripts/test.sh --full   with the long runs, and many more property cases
+#
+# Installs what is missing: Debian packages, and cargo-nextest and cargo-deny (from
+# crates.io into $FORKWOOD_TOOLS, by default ~/.cache/forkwood-tools: once, a few minutes).
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$root"
+
+NEXTEST=0.9.125 # builds with our oldest Rust
+DENY=0.20.2
+TEST_LIMIT=2700 # seconds, in --ci
+
+mode=default
+case "${1:-}" in
+    '') ;;
+    --ci | --full) mode=${1#--} ;;
+    *) die "unknown option: $1" "usage: scripts/test.sh [--ci|--full]" ;;
+esac
+[ $# -le 1 ] || die "one option at most" "usage: scripts/test.sh [--ci|--full]"
+
+log=$(mktemp)
+trap 'report_failure; rm -f "$log"' EXIT
+
+cargo_flags=()
+profile=default
+bound=()
+case $mode in
+    ci)
+        export CARGO_INCREMENTAL=0 CARGO_TERM_PROGRESS_WHEN=never
+        cargo_flags=(--locked)
+        profile=ci
+        bound=(timeout --kill-after=10 "$TEST_LIMIT")
+        ;;
+    full)
+        export FORKWOOD_TEST_FULL=1
+        export PROPTEST_CASES="${PROPTEST_CASES:-4096}"
+        ;;
+esac
+
+need_tool() { # NAME VERSION [CARGO INSTALL OPTIONS]
+    local name=$1 version=$2
+    shift 2
+    if ! have "$name"; then
+        note "building $name $version, once, into $tools"
+        CARGO_TARGET_DIR="$tools/target" cargo install --locked --quiet --root "$tools" \
+            --version "$version" "$@" "$name"
+        rm -rf "$tools/target"
+    fi
+    note "$("$name" "${name#cargo-}" --version | head -n 1)"
+}
+
+section "tools"
+need_packages cc=gcc git=git
+need_rust
+for part in fmt clippy; do
+    cargo "$part" --version > /dev/null 2>&1 || die "cargo $part is missing" \
+        "rustup component add rustfmt clippy, or apt-get install rustfmt rust-clippy"
+done
+need_tool cargo-nextest "$NEXTEST" --no-default-features --features default-no-update
+need_tool cargo-deny "$DENY" --no-default-features
+
+section "format"
+cargo fmt --all --check
+
+section "clippy"
+cargo clippy "${cargo_flags[@]}" --workspace --all-targets -- -D warnings
+
+section "house rules"
+cargo xtask tidy
+
+section "tests ($mode)"
+"${bound[@]}" cargo nextest run "${cargo_flags[@]}" --workspace --profile "$profile" 2>&1 |
+    tee "$log"
+
+section "documentation examples"
+cargo test "${cargo_flags[@]}" --quiet --doc --workspace
+
+section "licences, bans, sources"
+cargo deny --log-level error check --hide-inclusion-graph licenses bans sources
+if timeout 60 cargo deny --log-level off fetch db > /dev/null 2>&1; then
+    cargo deny --log-level error check --disable-fetch advisories
+else
+    note "advisories NOT checked: the advisory database cannot be reached from here"
+fi
+
+section "Windows type check"
+"$root/scripts/windows-check.sh" "${cargo_flags[@]}"
+
+section "result"
+# The test runner's own closing line again, for whoever reads only the end.
+grep -a 'Summary \[' "$log" | tail -n 1
+note "all steps passed ($mode, $SECONDS s)"
