@@ -74,8 +74,10 @@ section "house rules"
 cargo xtask tidy
 
 section "tests ($mode)"
-"${bound[@]}" cargo nextest run "${cargo_flags[@]}" --workspace --profile "$profile" 2>&1 |
-    tee "$log"
+color=auto
+if [ -t 1 ]; then color=always; fi
+"${bound[@]}" cargo nextest run "${cargo_flags[@]}" --workspace --profile "$profile" \
+    --color "$color" 2>&1 | tee "$log"
 
 section "documentation examples"
 cargo test "${cargo_flags[@]}" --quiet --doc --workspace
@@ -93,5 +95,5 @@ section "Windows type check"
 
 section "result"
 # The test runner's own closing line again, for whoever reads only the end.
-grep -a 'Summary \[' "$log" | tail -n 1
+sed 's/\x1b\[[0-9;]*m//g' "$log" | grep -a 'Summary \[' | tail -n 1
 note "all steps passed ($mode, $SECONDS s)"

@@ -78,9 +78,9 @@ fetch_std_source() {
         (cd "$work" && timeout 300 apt-get -qq "${own[@]}" download "rust-src=$found") || continue
         mkdir -p "$work/tree" "$tools"
         dpkg-deb --fsys-tarfile "$work"/rust-src_*.deb |
-            tar -x -C "$work/tree" "./usr/src/rustc-$version/library"
+            tar -x -C "$work/tree" "./usr/src/rustc-$version/library" || continue
         rm -rf "$tools/rust-src-$version"
-        mv "$work/tree/usr/src/rustc-$version" "$tools/rust-src-$version"
+        mv "$work/tree/usr/src/rustc-$version" "$tools/rust-src-$version" || continue
         rm -rf "$work"
         return 0
     done

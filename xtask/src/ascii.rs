@@ -34,11 +34,7 @@ fn describe(line: &[u8]) -> Option<String> {
         return Some("not UTF-8".to_owned());
     };
     let (before, letter) = text.char_indices().find(|(_, letter)| !letter.is_ascii())?;
-    Some(format!(
-        "column {}: not ASCII, write \\u{{{:x}}}",
-        before + 1,
-        u32::from(letter)
-    ))
+    Some(format!("column {}: not ASCII, write \\u{{{:x}}}", before + 1, u32::from(letter)))
 }
 
 #[cfg(test)]

@@ -21,11 +21,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
             let line = String::from_utf8_lossy(line);
             for (text, reason) in BANNED {
                 if stands_alone(&line, text) {
-                    found.push(Violation::new(
-                        &file.path,
-                        number,
-                        format!("`{text}`: {reason}"),
-                    ));
+                    found.push(Violation::new(&file.path, number, format!("`{text}`: {reason}")));
                 }
             }
         }

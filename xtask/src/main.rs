@@ -64,16 +64,8 @@ fn tidy() -> ExitCode {
         }
         violations += found.len();
     }
-    println!(
-        "tidy: {} files, {} rules, {violations} violations",
-        tree.files().len(),
-        RULES.len()
-    );
-    if violations == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    println!("tidy: {} files, {} rules, {violations} violations", tree.files().len(), RULES.len());
+    if violations == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The folder of the workspace: the parent of this crate's own.

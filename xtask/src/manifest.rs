@@ -30,10 +30,7 @@ impl Manifest {
     pub(crate) fn files(tree: &Tree) -> impl Iterator<Item = &File> {
         tree.files().iter().filter(|file| {
             let parts: Vec<&str> = file.path.split('/').collect();
-            matches!(
-                parts[..],
-                ["crates" | "bindings", _, "Cargo.toml"] | ["xtask", "Cargo.toml"]
-            )
+            matches!(parts[..], ["crates" | "bindings", _, "Cargo.toml"] | ["xtask", "Cargo.toml"])
         })
     }
 
@@ -46,11 +43,7 @@ impl Manifest {
         })?;
         let root = root.get_ref();
         let package = table(root, "package");
-        let field = |key| {
-            package
-                .and_then(|package| string(package, key))
-                .map(str::to_owned)
-        };
+        let field = |key| package.and_then(|package| string(package, key)).map(str::to_owned);
         let mut dependencies = Vec::new();
         collect(text, root, &mut dependencies);
         for target in table(root, "target").into_iter().flat_map(DeTable::values) {

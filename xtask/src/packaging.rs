@@ -22,16 +22,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
             }
             Some(_) => {}
         }
-        if manifest
-            .description
-            .as_deref()
-            .is_none_or(|text| text.trim().is_empty())
-        {
-            found.push(Violation::new(
-                &file.path,
-                1,
-                "[package] has no `description`",
-            ));
+        if manifest.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
+            found.push(Violation::new(&file.path, 1, "[package] has no `description`"));
         }
     }
     found

@@ -25,9 +25,7 @@ impl File {
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let body = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
         let empty = self.bytes.is_empty();
-        (1..)
-            .zip(body.split(|byte| *byte == b'\n'))
-            .filter(move |_| !empty)
+        (1..).zip(body.split(|byte| *byte == b'\n')).filter(move |_| !empty)
     }
 }
 
@@ -40,23 +38,16 @@ pub(crate) struct Tree {
 impl Tree {
     /// What git tracks, and what it would track: new files that no ignore rule names.
     pub(crate) fn from_git(root: &Path) -> io::Result<Self> {
-        let output = git(root)
-            .args(["ls-files", "-z", "-co", "--exclude-standard"])
-            .output()?;
+        let output = git(root).args(["ls-files", "-z", "-co", "--exclude-standard"]).output()?;
         if !output.status.success() {
             let reason = String::from_utf8_lossy(&output.stderr);
-            return Err(io::Error::other(format!(
-                "git ls-files: {}",
-                reason.trim_end()
-            )));
+            return Err(io::Error::other(format!("git ls-files: {}", reason.trim_end())));
         }
         let mut files = Vec::new();
         for raw in output.stdout.split(|byte| *byte == 0) {
             let Ok(path) = str::from_utf8(raw) else {
                 let shown = String::from_utf8_lossy(raw);
-                return Err(io::Error::other(format!(
-                    "file name is not UTF-8: {shown:?}"
-                )));
+                return Err(io::Error::other(format!("file name is not UTF-8: {shown:?}")));
             };
             let full = root.join(path);
             // Links are judged where they lead; a deleted file is still in git's list.
@@ -64,10 +55,7 @@ impl Tree {
             if !path.is_empty() && regular {
                 let bytes = fs::read(&full)
                     .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
-                files.push(File {
-                    path: path.to_owned(),
-                    bytes,
-                });
+                files.push(File { path: path.to_owned(), bytes });
             }
         }
         Ok(Self::new(files))
@@ -98,9 +86,7 @@ impl Tree {
     }
 
     pub(crate) fn get(&self, path: &str) -> Option<&File> {
-        let at = self
-            .files
-            .binary_search_by(|file| file.path.as_str().cmp(path));
+        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path));
         at.ok().and_then(|index| self.files.get(index))
     }
 }

@@ -12,11 +12,7 @@ pub(crate) struct Violation {
 
 impl Violation {
     pub(crate) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line, message: message.into() }
     }
 }
 

@@ -3,17 +3,11 @@ use super::*;
 fn one(name: &str, rest: &str) -> Vec<String> {
     let path = format!("crates/{name}/Cargo.toml");
     let text = format!("[package]\nname = \"{name}\"\n{rest}");
-    check(&Tree::of(&[(&path, &text)]))
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    check(&Tree::of(&[(&path, &text)])).iter().map(ToString::to_string).collect()
 }
 
 fn on(name: &str, dependency: &str) -> Vec<String> {
-    one(
-        name,
-        &format!("[dependencies]\n{dependency}.workspace = true\n"),
-    )
+    one(name, &format!("[dependencies]\n{dependency}.workspace = true\n"))
 }
 
 #[test]
@@ -80,10 +74,7 @@ fn a_new_crate_must_be_drawn_first() {
 #[test]
 fn every_arrow_ends_at_a_crate_of_the_picture() {
     for (name, to) in ARROWS {
-        assert!(
-            !below(name).unwrap().contains(name),
-            "{name} stands in a ring"
-        );
+        assert!(!below(name).unwrap().contains(name), "{name} stands in a ring");
         for end in *to {
             assert!(below(end).is_some(), "{name} -> {end}");
         }

@@ -28,19 +28,10 @@ fn asks_for_a_readme_with_text() {
 
 #[test]
 fn asks_for_a_description() {
-    for manifest in [
-        "[package]\nname = \"a\"\n",
-        "[package]\ndescription = \" \"\n",
-    ] {
-        let tree = Tree::of(&[
-            ("crates/a/Cargo.toml", manifest),
-            ("crates/a/README.md", "a"),
-        ]);
+    for manifest in ["[package]\nname = \"a\"\n", "[package]\ndescription = \" \"\n"] {
+        let tree = Tree::of(&[("crates/a/Cargo.toml", manifest), ("crates/a/README.md", "a")]);
         let found = check(&tree);
         assert_eq!(found.len(), 1);
-        assert_eq!(
-            found[0].to_string(),
-            "crates/a/Cargo.toml:1: [package] has no `description`"
-        );
+        assert_eq!(found[0].to_string(), "crates/a/Cargo.toml:1: [package] has no `description`");
     }
 }

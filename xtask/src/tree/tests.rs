@@ -22,22 +22,10 @@ fn reads_new_files_and_skips_ignored_and_deleted_ones() {
     let root = std::env::temp_dir().join(format!("xtask-tree-{}", std::process::id()));
     fs::create_dir_all(&root).unwrap();
     let run = |arguments: &[&str]| {
-        assert!(
-            git(&root)
-                .args(arguments)
-                .output()
-                .unwrap()
-                .status
-                .success()
-        );
+        assert!(git(&root).args(arguments).output().unwrap().status.success());
     };
     run(&["init", "--quiet"]);
-    for (name, text) in [
-        (".gitignore", "*.log\n"),
-        ("new", "n"),
-        ("x.log", ""),
-        ("gone", ""),
-    ] {
+    for (name, text) in [(".gitignore", "*.log\n"), ("new", "n"), ("x.log", ""), ("gone", "")] {
         fs::write(root.join(name), text).unwrap();
     }
     run(&["add", "gone"]);

@@ -1,0 +1,155 @@
+//! The contract that every backend keeps.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use forkwood_core::{Diagnostic, EntryId, SessionId};
+
+use crate::{
+    Append, Appended, Capabilities, Cursor, Head, Listing, NewSession, Page, PathRead, PathStop,
+    ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts, Stored, Trashed, Watch,
+};
+
+/// Where sessions are kept.
+///
+/// ```text
+///   seq:      0        120       254            390
+///             |         |         |              |
+///   log:      | line 1  | line 2  | line 3       |  <- append writes here, whole lines only
+///             | header  |         |              |
+///   cursor: generation.254.<id of line 2> : line 3 is what comes next
+/// ```
+///
+/// The contract, for every implementation:
+///
+/// 1. **Order.** [`Seq`] only grows within a generation. Entries are read in the order in which
+///    they were acknowledged by one writer, and every reader sees the same order.
+/// 2. **Durability.** `append` returns `Ok` after the entries are on disk, except under
+///    [`Durability::Os`](crate::Durability::Os). An `Err` means that nothing of the batch is
+///    visible, now or later; where an implementation cannot know (the connection broke), the
+///    caller repeats the call with the same ids and gets the first answer again.
+/// 3. **Expectation.** A path entry's parent is where its lane stood. A writer whose
+///    [`Expect`](crate::Expect) does not hold is refused with `conflict`, and nothing is
+///    written; with [`OnConflict::Branch`](crate::OnConflict::Branch) its entries go to a new
+///    lane, never to the contested one.
+/// 4. **Idempotence.** A draft whose id is there with the same body is answered as the first
+///    time; with another body it is refused with `exists`.
+/// 5. **Batches** are all or nothing where [`Capabilities::atomic_batches`] says so.
+/// 6. **Reading** never writes, never waits for a writer, and never shows half a line or half a
+///    batch. Damage is a diagnostic; the entries around it stay readable.
+/// 7. **Deletion** goes to a trash, and `restore` brings everything back.
+#[async_trait]
+pub trait SessionStorage: Send + Sync + fmt::Debug {
+    /// What this backend can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Makes a session, with its header and the entries it starts with, all at once.
+    ///
+    /// # Errors
+    /// `exists` where the id is taken.
+    async fn create(&self, new: NewSession) -> Result<SessionFacts>;
+
+    /// Lists sessions. What cannot be read is named beside them and never hides them.
+    ///
+    /// # Errors
+    /// `io` where the place itself cannot be read.
+    async fn list(&self, page: Page) -> Result<Listing>;
+
+    /// Moves a session to the trash.
+    ///
+    /// # Errors
+    /// `not_found` where there is none.
+    async fn delete(&self, session: &SessionId) -> Result<Trashed>;
+
+    /// Brings a session back from the trash.
+    ///
+    /// # Errors
+    /// `not_found` where the trash has none, `exists` where its place is taken.
+    async fn restore(&self, session: &SessionId) -> Result<SessionFacts>;
+
+    /// What is known of a session besides its entries, as it is now.
+    ///
+    /// # Errors
+    /// `not_found`; `damaged` or `unsupported` where it is no session at all.
+    async fn facts(&self, session: &SessionId) -> Result<SessionFacts>;
+
+    /// Every entry without its body, in log order.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn heads(&self, session: &SessionId) -> Result<Vec<Head>>;
+
+    /// Appends a batch.
+    ///
+    /// # Errors
+    /// `conflict`, `exists`, `invalid`, `read_only`, `newer_version`, `gone`, `locked`,
+    /// `no_space`, `io`.
+    async fn append(&self, session: &SessionId, append: Append) -> Result<Appended>;
+
+    /// Reads entries whose place is after `from`, at most `limit` of them.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn read(&self, session: &SessionId, from: Seq, limit: usize) -> Result<ReadPage>;
+
+    /// Reads single entries by id, in the order asked; unknown ones are `None`.
+    ///
+    /// # Errors
+    /// `not_found` where the session is not there.
+    async fn get(&self, session: &SessionId, ids: &[EntryId]) -> Result<Vec<Option<Stored>>>;
+
+    /// Reads the path to an entry, root first, as far back as `stop` says. At a sidecar: the
+    /// path to its path ancestor.
+    ///
+    /// # Errors
+    /// `not_found` where the entry is not there.
+    async fn path(
+        &self,
+        session: &SessionId,
+        from: &EntryId,
+        stop: PathStop,
+    ) -> Result<PathRead>;
+
+    /// Reads the sidecars and labels that name one of `targets`, or all with an empty slice, in
+    /// log order.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn sidecars(&self, session: &SessionId, targets: &[EntryId]) -> Result<Vec<Stored>>;
+
+    /// Reads all of a log and says what is wrong with it.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn check(&self, session: &SessionId) -> Result<Vec<Diagnostic>>;
+
+    /// What reading has found so far, without reading more.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn diagnostics(&self, session: &SessionId) -> Result<Vec<Diagnostic>>;
+
+    /// Watches a session from a cursor on.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn watch(&self, session: &SessionId, cursor: Cursor) -> Result<Box<dyn Watch>>;
+
+    /// Keeps bytes once for the whole store; gives their name, `sha256-...`.
+    ///
+    /// # Errors
+    /// `unsupported`, `no_space`, `io`.
+    async fn put_blob(&self, bytes: &[u8]) -> Result<String>;
+
+    /// The bytes of a blob; `None` where it is not there.
+    ///
+    /// # Errors
+    /// `invalid` where the name is none, `damaged` where the bytes do not fit it.
+    async fn get_blob(&self, name: &str) -> Result<Option<Vec<u8>>>;
+
+    /// Rewrites a log into a new generation. The old one is kept.
+    ///
+    /// # Errors
+    /// `read_only`, `unsupported`, `locked`, `io`; the old log is then untouched.
+    async fn rewrite(&self, session: &SessionId, rewrite: Rewrite) -> Result<Rewritten>;
+}

@@ -1,0 +1,280 @@
+//! The seam between the JSONL engine and the rules of a file format.
+//!
+//! The engine frames lines, keeps an index, settles damage, locks, appends and rewrites. What a
+//! line means is the business of a [`Dialect`]; which dialect a file has is told by a
+//! [`Format`]. Foreign formats live in `forkwood-formats`; the native one is [`super::Native`].
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use forkwood_core::entry::SessionInfo;
+use forkwood_core::{
+    Diagnostic, DiagnosticKind, Entry, EntryId, EntryKind, FoldRules, Role, Text, Timestamp,
+};
+
+use crate::{FloorRule, Result};
+
+/// Recognises the files of one format.
+pub trait Format: Send + Sync + fmt::Debug {
+    /// Its name, such as `native` or `pi`.
+    fn name(&self) -> &'static str;
+
+    /// Looks at the start of a file. `None` = not of this format. A file whose header is damaged
+    /// or missing, but whose other lines are plainly of this format, is recognised too, with
+    /// [`Header::read_only`] and a [`DiagnosticKind::NoHeader`].
+    fn recognise(&self, start: &FileStart<'_>) -> Option<Recognised>;
+}
+
+/// The start of a file: enough of it to tell the format.
+#[derive(Clone, Copy, Debug)]
+pub struct FileStart<'a> {
+    /// Where it is; for its name only.
+    pub path: &'a Path,
+    /// Its first lines that are not blank, without line ends and byte-order mark, each with its
+    /// number from 1. A line that is longer than the window is cut.
+    pub lines: &'a [(u64, &'a [u8])],
+}
+
+/// A file whose format is known.
+#[derive(Clone, Debug)]
+pub struct Recognised {
+    /// What its header says.
+    pub header: Header,
+    /// How to read and write its lines.
+    pub dialect: Arc<dyn Dialect>,
+}
+
+/// What the header of a file says.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// The session id as it stands; not to be trusted as a file name. Empty where there is none.
+    pub session_id: Text,
+    /// Title, folder, times and so on. Later `session_info` entries change title and metadata.
+    pub info: SessionInfo,
+    /// What it was forked from, as the format names it: an id or a path. For showing only.
+    pub forked_from: Option<Text>,
+    /// Where the session stands before the entries are replayed, where the header says so.
+    pub leaf: Option<EntryId>,
+    /// How compactions are guarded.
+    pub floor: FloorRule,
+    /// Why the file cannot be written in place, if it cannot.
+    pub read_only: Option<String>,
+    /// The version in the header, where it is newer than what this program knows.
+    pub newer_version: Option<String>,
+    /// What is worth saying about the header.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Default for Header {
+    fn default() -> Header {
+        Header {
+            session_id: Text::default(),
+            info: SessionInfo::default(),
+            forked_from: None,
+            leaf: None,
+            floor: FloorRule::Guard,
+            read_only: None,
+            newer_version: None,
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
+/// The rules of a format, for one file.
+pub trait Dialect: Send + Sync + fmt::Debug {
+    /// Such as `native`, `pi-v3`, `pi-v1`, `my-pi-agent`.
+    fn name(&self) -> &'static str;
+
+    /// How it folds.
+    fn rules(&self) -> FoldRules;
+
+    /// What it can hold.
+    fn policy(&self) -> Policy;
+
+    /// Reads the heads of the records of one line: usually one, none for a header line.
+    ///
+    /// With `quick`, the line may be cut after a window, and only its start need be looked at;
+    /// `Err(LineFault::NeedWhole)` asks for the whole line. Without, the whole line is there and
+    /// must be checked to be one JSON value.
+    ///
+    /// # Errors
+    /// A [`LineFault`] where the line is no record of this format.
+    fn heads<'l>(
+        &self,
+        line: &'l [u8],
+        context: &LineContext<'_>,
+        quick: bool,
+        out: &mut Vec<RecordHead<'l>>,
+    ) -> std::result::Result<(), LineFault>;
+
+    /// Reads one record whole. `record` is the part of the line that its head named.
+    ///
+    /// # Errors
+    /// A [`LineFault`] where it cannot be read after all.
+    fn decode(
+        &self,
+        record: &[u8],
+        context: &LineContext<'_>,
+    ) -> std::result::Result<Decoded, LineFault>;
+
+    /// Writes an entry as one line, without the line end. `None`: the format has no line for it
+    /// (a pointer move in Pi's files).
+    ///
+    /// # Errors
+    /// `unsupported` where the format cannot hold it.
+    fn encode(&self, entry: &Entry) -> Result<Option<String>>;
+
+    /// A new header line for a file that lost its own, if the format has header lines.
+    fn header_line(&self, session_id: &str, created: Timestamp) -> Option<String>;
+
+    /// For a file of an old version, which is rewritten before the first append: one line as the
+    /// owner's migration would write it. `None`: this file needs no migration.
+    fn migrate(
+        &self,
+        line: &[u8],
+        context: &LineContext<'_>,
+    ) -> Option<std::result::Result<String, LineFault>> {
+        let _ = (line, context);
+        None
+    }
+
+    /// Whether the file must be migrated before an append.
+    fn needs_migration(&self) -> bool {
+        false
+    }
+}
+
+/// What a format can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// A torn tail is cut before the next append (its bytes are kept beside the file). Else a
+    /// line end is written before the new line.
+    pub cut_torn_tail: bool,
+    /// `more` marks batches.
+    pub batches: bool,
+    /// Lanes besides `main`.
+    pub lanes: bool,
+    /// A pointer move is a line. Else it is kept in `.{name}.forkwood` beside the file.
+    pub pointer_lines: bool,
+    /// How ids look.
+    pub ids: IdStyle,
+    /// Only the first entry may be a root.
+    pub one_root: bool,
+}
+
+/// How the ids of a format look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdStyle {
+    /// `UUIDv7` without dashes.
+    Uuid,
+    /// Eight hex digits, unique in the file.
+    Hex8,
+}
+
+/// Where a line stands, and what came before it.
+#[derive(Clone, Copy)]
+pub struct LineContext<'a> {
+    /// Its number, from 1.
+    pub line: u64,
+    /// How many records and header lines were read before it.
+    pub ordinal: u64,
+    /// The line on which the record of an ordinal stands.
+    pub line_of: &'a dyn Fn(u64) -> Option<u64>,
+}
+
+impl fmt::Debug for LineContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LineContext(line {}, ordinal {})", self.line, self.ordinal)
+    }
+}
+
+/// One record of a line, as far as trees and pointers need it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordHead<'l> {
+    /// Whether this is a header line and no entry.
+    pub header: bool,
+    /// The part of the line that holds the record.
+    pub span: Range<usize>,
+    /// Its id.
+    pub id: Cow<'l, str>,
+    /// Its parent.
+    pub parent: ParentName<'l>,
+    /// Its type.
+    pub kind: EntryKind,
+    /// Who speaks, where it is a message.
+    pub role: Option<Role>,
+    /// When.
+    pub timestamp: Option<Timestamp>,
+    /// Its lane; `None` = `main`.
+    pub lane: Option<Cow<'l, str>>,
+    /// Lines of the same batch that follow.
+    pub more: u32,
+    /// Whether it stands beside the path.
+    pub sidecar: bool,
+    /// What it does to its lane.
+    pub moves: Moves<'l>,
+}
+
+impl RecordHead<'_> {
+    /// The head of a header line.
+    pub fn header(len: usize) -> RecordHead<'static> {
+        RecordHead {
+            header: true,
+            span: 0..len,
+            id: Cow::Borrowed(""),
+            parent: ParentName::Root,
+            kind: EntryKind::Unknown,
+            role: None,
+            timestamp: None,
+            lane: None,
+            more: 0,
+            sidecar: true,
+            moves: Moves::Nothing,
+        }
+    }
+}
+
+/// How a record names its parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParentName<'l> {
+    /// It says that it is a root.
+    Root,
+    /// By id.
+    Named(Cow<'l, str>),
+    /// The record before it in the file (formats without ids).
+    Previous,
+}
+
+/// What a record does to its lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moves<'l> {
+    /// Nothing.
+    Nothing,
+    /// The lane stands at the record.
+    ToSelf,
+    /// The lane stands at the entry named; `None` = before the first.
+    To(Option<Cow<'l, str>>),
+}
+
+/// A record read whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// The entry; the engine puts the settled id and parent in.
+    pub entry: Entry,
+    /// What is odd about it.
+    pub notes: Vec<(DiagnosticKind, String)>,
+}
+
+/// Why a line is no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineFault {
+    /// The start of the line does not tell; the whole line is needed.
+    NeedWhole,
+    /// It is not JSON.
+    NotJson(String),
+    /// It is JSON and no entry.
+    WrongShape(String),
+}

@@ -1,0 +1,11 @@
+//! Sessions as files of JSON lines.
+
+pub mod dialect;
+mod native;
+pub mod quick;
+
+pub use dialect::{
+    Decoded, Dialect, FileStart, Format, Header, IdStyle, LineContext, LineFault, Moves,
+    ParentName, Policy, Recognised, RecordHead,
+};
+pub use native::{Native, VERSION, as_text, decode_native, either};

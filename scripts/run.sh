@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# From nothing to a first look: builds forkwood, lists the sessions of this user and the
+# samples in examples/, and says what to do next. Reads sessions where they lie and
+# changes none. Needs Rust; installs a C linker if there is none.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$root"
+trap report_failure EXIT
+
+SHOWN=10 # sessions of this user that are shown at first
+
+section "build"
+need_packages cc=gcc
+need_rust
+cargo build --release --package forkwood-cli
+forkwood=${CARGO_TARGET_DIR:-$root/target}/release/forkwood
+case $forkwood in /*) ;; *) forkwood=$root/$forkwood ;; esac
+note "$("$forkwood" --version): $forkwood"
+
+section "your own sessions"
+# Where Pi keeps them; a fresh home has none, and that is fine.
+own=${PI_CODING_AGENT_DIR:-$HOME/.pi/agent}/sessions
+listed=$(mktemp)
+trap 'report_failure; rm -f "$listed"' EXIT
+count=0
+if [ -d "$own" ]; then
+    "$forkwood" list --from pi --json > "$listed"
+    count=$(wc -l < "$listed")
+fi
+if [ "$count" -gt 0 ]; then
+    # To a file first: a list cut short by head is no failure.
+    "$forkwood" list --from pi > "$listed"
+    head -n "$SHOWN" "$listed"
+    note "found $count in $own"
+else
+    note "none in $own"
+fi
+
+section "sample sessions"
+"$forkwood" list --dir "$root/examples"
+
+section "what to do next"
+sample=examples/2026-11-12T09-14-22-481Z_019a76f3-5c11-7b7e-9d0a-3f6f1c2a8e54.jsonl
+if have forkwood && [ "$(command -v forkwood)" -ef "$forkwood" ]; then
+    name=forkwood
+else
+    name=$forkwood
+fi
+cat << END
+A path to a session file works wherever an id does, so the samples can be looked at now:
+
+    $name tree $sample
+    $name context $sample
+
+Your own Pi sessions, read in place:
+
+    $name list --from pi
+    $name tree PATH           the branches, the leaf, the labels
+    $name context PATH        what a model would be sent
+
+A new session of this folder:
+
+    $name new
+    $name append ID "a first message"
+
+Every command explains itself with --help. To have forkwood on your PATH:
+
+    cargo install --path crates/forkwood-cli
+END
+section "done"
