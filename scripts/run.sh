@@ -40,7 +40,7 @@ section "sample sessions"
 "$forkwood" list --dir "$root/examples"
 
 section "what to do next"
-sample=examples/2026-11-12T09-14-22-481Z_019a76f3-5c11-7b7e-9d0a-3f6f1c2a8e54.jsonl
+sample=examples/2026-11-12T09-14-22-481Z_01a1cf09-6791-7b7e-9d0a-3f6f1c2a8e54.jsonl
 if have forkwood && [ "$(command -v forkwood)" -ef "$forkwood" ]; then
     name=forkwood
 else
@@ -67,4 +67,3 @@ Every command explains itself with --help. To have forkwood on your PATH:
 
     cargo install --path crates/forkwood-cli
 END
-section "done"

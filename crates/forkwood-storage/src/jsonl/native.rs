@@ -249,7 +249,8 @@ fn whole_head(text: &str, first: bool) -> std::result::Result<RecordHead<'_>, Li
     let tag = string("type").ok_or_else(|| LineFault::WrongShape("has no string type".into()))?;
     let text_at = |camel: &str, snake: &str| -> Option<Cow<'_, str>> {
         let text: Text = forkwood_core::json::text_of(either(&object, camel, snake)?)?;
-        Some(Cow::Owned(text.to_string_escaped().into_owned())).filter(|t| !t.is_empty())
+        let text = text.to_string_escaped().into_owned();
+        (!text.is_empty()).then_some(Cow::Owned(text))
     };
     let kind = EntryKind::from_tag(&tag);
     let aside = object.get("aside") == Some("true");
