@@ -18,22 +18,18 @@ case $forkwood in /*) ;; *) forkwood=$root/$forkwood ;; esac
 note "$("$forkwood" --version): $forkwood"
 
 section "your own sessions"
-# Where Pi keeps them; a fresh home has none, and that is fine.
-own=${PI_CODING_AGENT_DIR:-$HOME/.pi/agent}/sessions
+# Where Pi keeps them. A fresh home has none, and that is fine.
 listed=$(mktemp)
 trap 'report_failure; rm -f "$listed"' EXIT
-count=0
-if [ -d "$own" ]; then
-    "$forkwood" list --from pi --json > "$listed"
-    count=$(wc -l < "$listed")
-fi
+"$forkwood" list --from pi --json > "$listed" || note "Pi's folder could not be read to the end"
+count=$(wc -l < "$listed")
 if [ "$count" -gt 0 ]; then
-    # To a file first: a list cut short by head is no failure.
-    "$forkwood" list --from pi > "$listed"
+    # By way of a file: cutting the output of a program short would end it.
+    "$forkwood" list --from pi > "$listed" || true
     head -n "$SHOWN" "$listed"
-    note "found $count in $own"
+    note "$count found, the first $SHOWN at most are shown"
 else
-    note "none in $own"
+    note "none found: Pi is not used here, or not yet"
 fi
 
 section "sample sessions"

@@ -68,7 +68,8 @@ fetch_std_source() {
         printf 'deb %s %s main\n' "$mirror" "$suite" > "$work/sources.list"
         local own=(-o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=-
             -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache"
-            -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false)
+            -o APT::Sandbox::User=root -o Acquire::Languages=none
+            -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false)
         timeout 120 apt-get -qq "${own[@]}" update || continue
         found=$(apt-cache "${own[@]}" madison rust-src |
             awk -v wanted="$version" '{ split($3, part, "+"); if (part[1] == wanted) print $3 }' |

@@ -1,1 +1,26 @@
-//! TBD
+//! Session files of other agent tools, read where they lie and, where that is safe, continued.
+//!
+//! Each folder here is one format: a [`Format`] that recognises its files and a `Dialect` that
+//! reads and writes their lines. The JSONL engine of `forkwood-storage` does the rest: framing,
+//! damage, locks, positions. [`formats`] gives all of them, for the engine to ask in turn.
+//!
+//! **Invariants.** No I/O, no clock, no randomness. No input makes a function here panic or
+//! recurse without bound. What is read is never lost: a field that Forkwood has no place for
+//! stays with its entry, and stands again in what is written.
+
+use std::sync::Arc;
+
+use forkwood_storage::jsonl::Format;
+
+mod fields;
+pub mod my_pi_agent;
+pub mod pi;
+mod time;
+
+/// Every foreign format, in the order in which the engine should ask them.
+pub fn formats() -> Vec<Arc<dyn Format>> {
+    vec![Arc::new(pi::PiFormat), Arc::new(my_pi_agent::MyPiAgentFormat)]
+}
+
+#[cfg(test)]
+mod tests;

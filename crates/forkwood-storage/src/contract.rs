@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use forkwood_core::{Diagnostic, EntryId, SessionId};
+use forkwood_core::{Diagnostic, EntryId, SessionId, Timestamp};
 
 use crate::{
     Append, Appended, Capabilities, Cursor, Head, Listing, NewSession, Page, PathRead, PathStop,
@@ -55,17 +55,37 @@ pub trait SessionStorage: Send + Sync + fmt::Debug {
     /// `io` where the place itself cannot be read.
     async fn list(&self, page: Page) -> Result<Listing>;
 
-    /// Moves a session to the trash.
+    /// The sessions whose id, or the last part of it after a dash, starts with `prefix`;
+    /// sub-agents' sessions included. An exact id is the only answer. Sorted.
     ///
     /// # Errors
-    /// `not_found` where there is none.
-    async fn delete(&self, session: &SessionId) -> Result<Trashed>;
+    /// `io` where the place itself cannot be read.
+    async fn find(&self, prefix: &str) -> Result<Vec<SessionId>>;
+
+    /// Moves a session to the trash. With `idle_only`, only where nobody holds it open.
+    ///
+    /// # Errors
+    /// `not_found` where there is none; `locked` where it is held open.
+    async fn delete(&self, session: &SessionId, idle_only: bool) -> Result<Trashed>;
 
     /// Brings a session back from the trash.
     ///
     /// # Errors
     /// `not_found` where the trash has none, `exists` where its place is taken.
     async fn restore(&self, session: &SessionId) -> Result<SessionFacts>;
+
+    /// What lies in the trash, newest first.
+    ///
+    /// # Errors
+    /// `io`.
+    async fn trashed(&self) -> Result<Vec<Trashed>>;
+
+    /// Removes from the trash, for good: one session, or all that were deleted before a time.
+    /// Blobs that nothing names any more go too.
+    ///
+    /// # Errors
+    /// `not_found` where the trash has no such session, `io`.
+    async fn purge(&self, session: Option<&SessionId>, before: Timestamp) -> Result<Vec<Trashed>>;
 
     /// What is known of a session besides its entries, as it is now.
     ///

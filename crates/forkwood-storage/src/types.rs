@@ -260,6 +260,8 @@ pub struct SessionFacts {
     pub rules: FoldRules,
     /// How it guards compactions.
     pub floor: FloorRule,
+    /// How its ids look.
+    pub ids: crate::jsonl::IdStyle,
     /// Why it cannot be written, if it cannot.
     pub read_only: Option<String>,
     /// Where it is, if it is a file.
@@ -300,6 +302,8 @@ pub struct Page {
     pub skip: usize,
     /// The order.
     pub sort: Sort,
+    /// Only the sub-agents' sessions of this one. Else only sessions that are none's sub-agent.
+    pub parent: Option<SessionId>,
 }
 
 /// The order of a list.

@@ -2,6 +2,8 @@
 
 pub mod dialect;
 mod native;
+mod storage_stub;
+pub use storage_stub::{JsonlOptions, JsonlStorage};
 pub mod quick;
 
 pub use dialect::{

@@ -1,0 +1,66 @@
+//! Moving old sessions to the trash.
+
+use forkwood_core::Timestamp;
+use forkwood_storage::{Page, RowState, SessionRow};
+
+use super::SessionStore;
+use crate::{ErrorKind, Result};
+
+/// What to prune.
+#[derive(Clone, Debug)]
+pub struct PruneOptions {
+    /// Sessions whose newest user or assistant message is older than this go.
+    pub before: Timestamp,
+    /// Say what would go, and leave it.
+    pub dry_run: bool,
+}
+
+/// What a prune did, or would do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PruneReport {
+    /// The sessions that went.
+    pub removed: Vec<SessionRow>,
+    /// Old ones that stay, and why: `damaged`, `empty`, `pinned`, `open`.
+    pub skipped: Vec<(SessionRow, &'static str)>,
+    /// How many stay because they are not old.
+    pub kept: usize,
+}
+
+impl SessionStore {
+    /// Moves sessions to the trash whose newest user or assistant message is older than a time.
+    /// Damaged, empty, open and pinned ones stay.
+    ///
+    /// # Errors
+    /// `io`; what was removed before it stays removed, and can be restored.
+    pub async fn prune(&self, options: PruneOptions) -> Result<PruneReport> {
+        let mut report = PruneReport::default();
+        for row in self.list(Page::default()).await?.rows {
+            let why = match (row.state, row.last_activity) {
+                (RowState::Damaged, _) => "damaged",
+                (RowState::Empty, _) | (_, None) => "empty",
+                (_, Some(last)) if last >= options.before => {
+                    report.kept += 1;
+                    continue;
+                }
+                _ if row.pinned => "pinned",
+                _ => "",
+            };
+            if !why.is_empty() {
+                report.skipped.push((row, why));
+                continue;
+            }
+            if !options.dry_run {
+                match self.storage.delete(&row.id, true).await {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::Locked => {
+                        report.skipped.push((row, "open"));
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            report.removed.push(row);
+        }
+        Ok(report)
+    }
+}
