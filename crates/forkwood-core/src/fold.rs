@@ -22,8 +22,8 @@ pub struct FoldRules {
     pub model_from_messages: bool,
     /// The thinking level before any change of it. `off` for Pi.
     pub default_thinking_level: Option<&'static str>,
-    /// Whether a compaction that keeps a system message of its own takes the place of the system
-    /// messages in the range it keeps. Pi 1.x.
+    /// Whether a compaction takes the place of the system messages in the range it keeps; the
+    /// system message that it carries, if it does, comes first. Pi 1.x.
     pub compaction_system_message: bool,
     /// Whether labels stand on the path and the last one there counts. my-pi-agent.
     pub label_on_path: bool,

@@ -136,6 +136,17 @@ impl SessionId {
         }
     }
 
+    /// An id out of any text: what an id cannot hold becomes a dash. `session` where nothing is
+    /// left.
+    pub fn from_lossy(text: &str) -> SessionId {
+        let plain: String = text
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .take(SessionId::MAX_LEN)
+            .collect();
+        SessionId::new(plain.trim_matches('-')).unwrap_or_else(|_| SessionId(Arc::from("session")))
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0

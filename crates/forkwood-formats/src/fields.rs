@@ -1,5 +1,7 @@
 //! Taking fields out of a foreign object, without losing one.
 
+use std::collections::HashSet;
+
 use forkwood_core::entry::Foreign;
 use forkwood_core::json::{self, JsonKind, Object, ObjectWriter};
 use forkwood_core::{DiagnosticKind, EntryId, Json, Text};
@@ -148,7 +150,7 @@ pub(crate) fn whole_number(raw: &str) -> Option<u64> {
 #[derive(Debug, Default)]
 pub(crate) struct Out {
     writer: ObjectWriter,
-    keys: Vec<Text>,
+    keys: HashSet<Text>,
 }
 
 impl Out {
@@ -157,9 +159,8 @@ impl Out {
     }
 
     pub(crate) fn field(&mut self, key: &Text, json: &str) -> &mut Self {
-        if !self.keys.contains(key) {
+        if self.keys.insert(key.clone()) {
             self.writer.text_key(key, json);
-            self.keys.push(key.clone());
         }
         self
     }
@@ -188,10 +189,6 @@ impl Out {
             self.field(key, json);
         }
         self
-    }
-
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.keys.iter().any(|k| *k == key)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

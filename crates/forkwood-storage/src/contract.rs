@@ -123,12 +123,7 @@ pub trait SessionStorage: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// `not_found` where the entry is not there.
-    async fn path(
-        &self,
-        session: &SessionId,
-        from: &EntryId,
-        stop: PathStop,
-    ) -> Result<PathRead>;
+    async fn path(&self, session: &SessionId, from: &EntryId, stop: PathStop) -> Result<PathRead>;
 
     /// Reads the sidecars and labels that name one of `targets`, or all with an empty slice, in
     /// log order.

@@ -144,7 +144,9 @@ pub enum StorageError {
         session: SessionId,
     },
     /// An entry of that id is there, and says something else.
-    #[error("session {session}: entry {entry} exists already and says something else; use a new id")]
+    #[error(
+        "session {session}: entry {entry} exists already and says something else; use a new id"
+    )]
     EntryExists {
         /// The session.
         session: String,
@@ -155,7 +157,8 @@ pub enum StorageError {
     #[error(
         "session {session}: lane {lane} stands at {}, not at {}; another writer was first. \
          Reload and try again, or append with branch on conflict",
-        shown(actual), shown(expected)
+        shown(actual),
+        shown(expected)
     )]
     Conflict {
         /// The session.

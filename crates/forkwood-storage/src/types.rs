@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use forkwood_core::entry::SessionInfo;
 use forkwood_core::{
     Diagnostic, Draft, Entry, EntryId, EntryKind, FoldRules, Lane, Role, SessionId, Settings, Text,
     Timestamp,
 };
-use forkwood_core::entry::SessionInfo;
 
 use crate::Result;
 
@@ -38,7 +38,11 @@ impl Cursor {
     pub fn parse(text: &str) -> Option<Cursor> {
         let (generation, rest) = text.split_once('.')?;
         let (seq, id) = rest.split_once('.')?;
-        Some(Cursor { generation: generation.to_owned(), seq: seq.parse().ok()?, id: id.to_owned() })
+        Some(Cursor {
+            generation: generation.to_owned(),
+            seq: seq.parse().ok()?,
+            id: id.to_owned(),
+        })
     }
 }
 

@@ -140,7 +140,9 @@ pub fn names(body: &mut Body) -> Vec<String> {
         && let Some(object) = data.as_object()
     {
         let payloads = object.iter().filter_map(|(_, value)| Object::parse(value.get()).ok());
-        names.extend(payloads.filter_map(|p| p.text("blob")).map(|n: Text| n.to_string_lossy().into_owned()));
+        names.extend(
+            payloads.filter_map(|p| p.text("blob")).map(|n: Text| n.to_string_lossy().into_owned()),
+        );
     }
     names.retain(|name| is_blob_name(name));
     names
@@ -183,7 +185,8 @@ pub(crate) async fn findings(session: &Session) -> Result<Vec<Diagnostic>> {
         {
             for name in names(&mut stored.entry.body) {
                 if !matches!(session.storage().get_blob(&name).await, Ok(Some(_))) {
-                    let message = format!("blob {name} is not in the store; a placeholder is shown");
+                    let message =
+                        format!("blob {name} is not in the store; a placeholder is shown");
                     let mut finding = Diagnostic::new(DiagnosticKind::MissingBlob, message)
                         .of(stored.entry.id.clone());
                     finding.line = stored.line;

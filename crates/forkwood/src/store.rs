@@ -6,8 +6,8 @@ mod prune;
 use std::path::Path;
 use std::sync::Arc;
 
-use forkwood_core::{Clock, EntryId, IdSource, Json, SessionId, Text, Timestamp};
 use forkwood_core::entry::SessionInfo;
+use forkwood_core::{Clock, EntryId, IdSource, Json, SessionId, Text, Timestamp};
 use forkwood_storage::jsonl::{Format, IdStyle, JsonlOptions, JsonlStorage};
 use forkwood_storage::{
     Listing, NewSession, Page, SessionFacts, SessionStorage, SystemClock, Trashed, UuidV7,
@@ -43,12 +43,7 @@ pub struct CreateOptions {
 impl SessionStore {
     /// A store over any storage.
     pub fn new(storage: Arc<dyn SessionStorage>) -> SessionStore {
-        SessionStore {
-            storage,
-            ids: Arc::new(UuidV7),
-            clock: Arc::new(SystemClock),
-            cwd: None,
-        }
+        SessionStore { storage, ids: Arc::new(UuidV7), clock: Arc::new(SystemClock), cwd: None }
     }
 
     /// The store of a workspace: `<workspace>/.forkwood`.

@@ -181,7 +181,8 @@ impl SessionTree {
             out.push_str(&codec::encode(entry));
             out.push('\n');
         }
-        let implied = self.entries.iter().rfind(|e| !(e.body.is_sidecar() && e.parent_id.is_some()));
+        let implied =
+            self.entries.iter().rfind(|e| !(e.body.is_sidecar() && e.parent_id.is_some()));
         if let Some(current) = &self.current
             && implied.map(|entry| &entry.id) != Some(current)
         {

@@ -19,8 +19,7 @@ pub fn find(folder: &Path) -> PathBuf {
 /// Whether two folders are the same place, links resolved.
 pub fn same_folder(a: &Path, b: &Path) -> bool {
     let clean = |path: &Path| path.components().collect::<PathBuf>();
-    clean(a) == clean(b)
-        || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+    clean(a) == clean(b) || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub fn select<'a>(path: &'a [Entry], rules: &FoldRules) -> Vec<Item<'a>> {
             && let Some(kept) = path[..at].iter().position(|entry| entry.id == *first)
         {
             for entry in &path[kept..at] {
-                let replaced = carries_system && is_system(entry);
+                let replaced = rules.compaction_system_message && is_system(entry);
                 if !replaced && !matches!(entry.body, Body::Compaction(_)) {
                     items.entry(entry, rules);
                 }

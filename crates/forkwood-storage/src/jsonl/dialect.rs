@@ -127,6 +127,11 @@ pub trait Dialect: Send + Sync + fmt::Debug {
     /// `unsupported` where the format cannot hold it.
     fn encode(&self, entry: &Entry) -> Result<Option<String>>;
 
+    /// When a message was said, for lists: where the format knows better than the entry's time.
+    fn said_at(&self, entry: &Entry) -> Option<Timestamp> {
+        entry.timestamp
+    }
+
     /// A new header line for a file that lost its own, if the format has header lines.
     fn header_line(&self, session_id: &str, created: Timestamp) -> Option<String>;
 

@@ -1,13 +1,36 @@
 //! Sessions as files of JSON lines.
+//!
+//! [`JsonlStorage`] keeps sessions in a store of Forkwood's own, or reads and continues session
+//! files of other programs in place. What a line means is told by a [`Dialect`].
 
+mod append;
+mod arena;
+mod blob_store;
 pub mod dialect;
+mod file;
+mod frame;
+mod index;
+mod list;
 mod native;
-mod storage_stub;
-pub use storage_stub::{JsonlOptions, JsonlStorage};
+mod path;
+mod place;
+mod plan;
+mod pointer;
 pub mod quick;
+mod rewrite;
+mod salvage;
+mod scan;
+mod slot;
+mod storage;
+mod trash;
+mod watch;
 
 pub use dialect::{
     Decoded, Dialect, FileStart, Format, Header, IdStyle, LineContext, LineFault, Moves,
     ParentName, Policy, Recognised, RecordHead,
 };
-pub use native::{Native, VERSION, as_text, decode_native, either};
+pub use native::{NAME as NATIVE, Native, VERSION, as_text, decode_native, either};
+pub use storage::{JsonlOptions, JsonlStorage};
+
+#[cfg(test)]
+mod tests;

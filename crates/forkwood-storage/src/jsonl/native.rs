@@ -9,8 +9,8 @@ use forkwood_core::{
 };
 
 use super::dialect::{
-    Decoded, FileStart, Format, Header, IdStyle, LineContext, LineFault, Moves,
-    ParentName, Policy, Recognised, RecordHead,
+    Decoded, FileStart, Format, Header, IdStyle, LineContext, LineFault, Moves, ParentName, Policy,
+    Recognised, RecordHead,
 };
 use super::quick::{Quick, QuickParent};
 use crate::Result;
@@ -18,13 +18,16 @@ use crate::Result;
 /// The version of the native format that this program writes.
 pub const VERSION: u64 = 1;
 
+/// The name of the native dialect.
+pub const NAME: &str = "native";
+
 /// The native format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 
 impl Format for Native {
     fn name(&self) -> &'static str {
-        "native"
+        NAME
     }
 
     fn recognise(&self, start: &FileStart<'_>) -> Option<Recognised> {
@@ -51,7 +54,9 @@ impl Format for Native {
             header.diagnostics.push(
                 Diagnostic::new(
                     DiagnosticKind::FutureVersion,
-                    format!("version {version} is newer than {VERSION}; the file is read-only here"),
+                    format!(
+                        "version {version} is newer than {VERSION}; the file is read-only here"
+                    ),
                 )
                 .at(*number, 0),
             );
@@ -74,7 +79,9 @@ fn headless(start: &FileStart<'_>, number: u64) -> Option<Recognised> {
     let fits = rest > 0 && rest + 1 >= start.lines.len();
     fits.then(|| Recognised {
         header: Header {
-            read_only: Some("its header line is damaged; `forkwood check --repair` writes a new one".into()),
+            read_only: Some(
+                "its header line is damaged; `forkwood check --repair` writes a new one".into(),
+            ),
             diagnostics: vec![
                 Diagnostic::new(
                     DiagnosticKind::NoHeader,
@@ -90,7 +97,7 @@ fn headless(start: &FileStart<'_>, number: u64) -> Option<Recognised> {
 
 impl super::dialect::Dialect for Native {
     fn name(&self) -> &'static str {
-        "native"
+        NAME
     }
 
     fn rules(&self) -> FoldRules {
@@ -278,4 +285,3 @@ fn whole_head(text: &str, first: bool) -> std::result::Result<RecordHead<'_>, Li
         moves,
     })
 }
-

@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use forkwood_core::{
-    Body, Diagnostic, DiagnosticKind, EntryId, EntryKind, Lane, Role, Text,
-};
+use forkwood_core::{Body, Diagnostic, DiagnosticKind, EntryId, EntryKind, Lane, Role, Text};
 use forkwood_storage::Head;
 
 use super::Session;
@@ -122,7 +120,8 @@ pub(super) async fn tool_findings(session: &Session) -> Result<Vec<Diagnostic>> 
                 calls.push((id, stored.entry.id.clone()));
             }
             let answer = body.message.tool_call_id.clone().or_else(|| {
-                metadata_field(&body.message, "tool_call_id").filter(|_| body.message.role == Role::Tool)
+                metadata_field(&body.message, "tool_call_id")
+                    .filter(|_| body.message.role == Role::Tool)
             });
             if body.message.role == Role::Tool
                 && let Some(id) = answer
@@ -142,11 +141,17 @@ pub(super) async fn tool_findings(session: &Session) -> Result<Vec<Diagnostic>> 
         }
         found
     };
-    let open = calls.iter().filter(|(id, _)| !answered.contains(id)).map(|(id, entry)| {
-        finding(DiagnosticKind::UnansweredToolCall, id, entry, "has no result")
-    });
+    let open = calls
+        .iter()
+        .filter(|(id, _)| !answered.contains(id))
+        .map(|(id, entry)| finding(DiagnosticKind::UnansweredToolCall, id, entry, "has no result"));
     let orphans = answers.iter().filter(|(id, _)| !called.contains(id)).map(|(id, entry)| {
-        finding(DiagnosticKind::OrphanToolResult, id, entry, "is answered here, but nothing called it")
+        finding(
+            DiagnosticKind::OrphanToolResult,
+            id,
+            entry,
+            "is answered here, but nothing called it",
+        )
     });
     Ok(open.chain(orphans).collect())
 }
@@ -157,9 +162,11 @@ fn call_ids(message: &forkwood_core::Message) -> Vec<Text> {
         && let Some(object) = metadata.as_object()
         && let Some(items) = object.get("tool_calls").and_then(forkwood_core::json::elements)
     {
-        ids.extend(items.iter().filter_map(|item| {
-            forkwood_core::json::Object::parse(item.get()).ok()?.text("id")
-        }));
+        ids.extend(
+            items
+                .iter()
+                .filter_map(|item| forkwood_core::json::Object::parse(item.get()).ok()?.text("id")),
+        );
     }
     ids
 }

@@ -86,11 +86,7 @@ impl Session {
             },
         };
         if before {
-            return Err(Error::BeforeFloor {
-                session: self.shown(),
-                entry: target.clone(),
-                floor,
-            });
+            return Err(Error::BeforeFloor { session: self.shown(), entry: target.clone(), floor });
         }
         Ok(())
     }

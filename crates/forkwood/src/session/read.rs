@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use forkwood_core::{
-    Body, Diagnostic, Entry, EntryId, Message, SessionState, Settings, Text,
-};
+use forkwood_core::{Body, Diagnostic, Entry, EntryId, Message, SessionState, Settings, Text};
 use forkwood_storage::{Cursor, Head, PathStop, ReadPage, Seq, Stored, Watch};
 
 use super::Session;
@@ -50,10 +48,10 @@ impl Session {
     /// `not_found`.
     pub async fn get(&self, id: &EntryId) -> Result<Stored> {
         let mut found = self.storage.get(self.id(), std::slice::from_ref(id)).await?;
-        found.pop().flatten().ok_or_else(|| Error::EntryNotFound {
-            session: self.shown(),
-            entry: id.to_string(),
-        })
+        found
+            .pop()
+            .flatten()
+            .ok_or_else(|| Error::EntryNotFound { session: self.shown(), entry: id.to_string() })
     }
 
     /// Every entry without its body, in log order.

@@ -121,10 +121,10 @@ impl Session {
 
     /// The path entry that an id means: itself, or a sidecar's path ancestor.
     async fn path_entry(&self, id: &EntryId) -> Result<EntryId> {
-        self.path_ids(id).await?.pop().ok_or_else(|| Error::EntryNotFound {
-            session: self.shown(),
-            entry: id.to_string(),
-        })
+        self.path_ids(id)
+            .await?
+            .pop()
+            .ok_or_else(|| Error::EntryNotFound { session: self.shown(), entry: id.to_string() })
     }
 
     /// Moves the lane to an entry. The next append grows a branch there.

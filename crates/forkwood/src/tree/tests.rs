@@ -68,8 +68,10 @@ fn damaged_jsonl_names_the_line() {
     let read = |text: &str| SessionTree::from_jsonl(text, Arc::new(Sequential::new("e")));
     let error = read("{\"id\":\"a\",\"type\":\"leaf\"}\n\nnope\n").unwrap_err().to_string();
     assert!(error.contains("line 3"), "{error}");
-    let orphan = r#"{"id":"a","parentId":"gone","type":"message","message":{"role":"user","content":"x"}}"#;
+    let orphan =
+        r#"{"id":"a","parentId":"gone","type":"message","message":{"role":"user","content":"x"}}"#;
     assert_eq!(read(orphan).unwrap_err().kind(), "missing_parent");
-    let twice = r#"{"id":"a","parentId":null,"type":"message","message":{"role":"user","content":"x"}}"#;
+    let twice =
+        r#"{"id":"a","parentId":null,"type":"message","message":{"role":"user","content":"x"}}"#;
     assert_eq!(read(&format!("{twice}\n{twice}")).unwrap_err().kind(), "duplicate");
 }

@@ -1,0 +1,159 @@
+//! The arguments that every command takes, and the list of commands.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Sessions of AI agents as trees: list, look, branch, continue. Nothing you leave disappears.
+#[derive(Debug, Parser)]
+#[command(name = "forkwood", version, styles = STYLES, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+SESSION is a session id, a unique prefix of it or of its last part, or the path of a session \
+file of any known format (anything with a slash, or ending in .jsonl, or naming a file).
+ENTRY is an entry id, a unique prefix or suffix of one, the name of a lane, or a label.
+
+Sessions lie in --store DIR, else in $FORKWOOD_DIR, else in .forkwood of the workspace: the \
+nearest folder upwards with .forkwood or .git.
+
+Exit status: 0 done, 1 failed, nothing found or damaged, 2 wrong usage, 3 the reader of the \
+output went away, 255 a fault of this program.";
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Globals {
+    /// Where sessions are kept, instead of $FORKWOOD_DIR or .forkwood of the workspace
+    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(help_heading = "Where sessions are")]
+    pub(crate) store: Option<PathBuf>,
+
+    /// Start in this folder instead of the current one
+    #[arg(long, short = 'C', global = true, value_name = "DIR")]
+    #[arg(help_heading = "Where sessions are")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    /// Look sessions up in this folder: files of any known format, where they lie
+    #[arg(long, global = true, value_name = "DIR", conflicts_with = "from")]
+    #[arg(help_heading = "Where sessions are")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Look sessions up where another tool keeps them
+    #[arg(long, global = true, value_name = "TOOL")]
+    #[arg(help_heading = "Where sessions are")]
+    pub(crate) from: Option<Tool>,
+
+    /// Print JSON, errors included
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) json: bool,
+
+    /// When to colour: beats NO_COLOR, which beats looking for a terminal
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(help_heading = "Output")]
+    pub(crate) color: Color,
+
+    /// Do not page on a terminal ($FORKWOOD_PAGER, $PAGER, less -FRX)
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) no_pager: bool,
+
+    /// Leave out notes and confirmations on stderr
+    #[arg(long, short, global = true, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// A tool whose sessions are found without a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tool {
+    /// Pi: $PI_CODING_AGENT_SESSION_DIR, $PI_CODING_AGENT_DIR/sessions or ~/.pi/agent/sessions
+    Pi,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR says otherwise
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a session and print its id
+    New(commands::new::Args),
+    /// List sessions, newest message first
+    #[command(visible_alias = "ls")]
+    List(commands::list::Args),
+    /// Show a conversation
+    Show(commands::show::Args),
+    /// Draw the tree of a session: branches, leaf, labels, fork points
+    Tree(commands::tree::Args),
+    /// Print what a model would be sent
+    Context(commands::context::Args),
+    /// Append a message or any other entries, and print their ids
+    Append(commands::append::Args),
+    /// Move a session to an earlier entry; the next append grows a branch there
+    Rewind(commands::rewind::Args),
+    /// Copy the path to an entry into a new session, and print its id
+    Fork(commands::fork::Args),
+    /// Put a bookmark on an entry, or take it away
+    Label(commands::label::Args),
+    /// Give a session another title
+    Rename(commands::rename::Args),
+    /// List the branches of a session
+    Branches(commands::branches::Args),
+    /// List, make and move the lanes of a session
+    Lanes(commands::lanes::Args),
+    /// Compare the paths to two entries
+    Diff(commands::diff::Args),
+    /// Tell where a session stands and how to go on
+    Resume(commands::resume::Args),
+    /// Follow a session: one line for each new entry
+    Watch(commands::watch::Args),
+    /// Tell everything that is wrong with a session; exit 1 where it is damaged
+    Check(commands::check::Args),
+    /// Print the path of a session's file
+    Path(commands::path::Args),
+    /// Move sessions to the trash
+    Rm(commands::rm::Args),
+    /// Bring a session back from the trash
+    Restore(commands::restore::Args),
+    /// List what lies in the trash
+    Trash(commands::trash::Args),
+    /// Remove from the trash, for good
+    Purge(commands::purge::Args),
+    /// Move sessions to the trash that nobody wrote to for long
+    Prune(commands::prune::Args),
+    /// Keep a session from being pruned
+    Pin(commands::pin::Args),
+    /// Let a session be pruned again
+    Unpin(commands::pin::Args),
+    /// Empty a session; its old log goes to the trash
+    Reset(commands::reset::Args),
+    /// Drop superseded pointers and damage from a log; the old log is kept
+    Vacuum(commands::vacuum::Args),
+    /// Print a completion script for a shell
+    Completion(commands::completion::Args),
+    /// Print the manual
+    Man(commands::man::Args),
+}

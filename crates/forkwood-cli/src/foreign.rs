@@ -1,0 +1,86 @@
+//! The formats of other tools: the only place that knows which there are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use forkwood::storage::PathStop;
+use forkwood::storage::jsonl::Format;
+use forkwood::{Context, EntryId, ErrorKind, Role, Session, Text};
+use forkwood_formats::pi;
+
+use crate::error::{CliError, Result};
+use crate::time;
+
+/// Every foreign format.
+pub(crate) fn formats() -> Vec<Arc<dyn Format>> {
+    forkwood_formats::formats()
+}
+
+/// The folder in which Pi keeps the sessions of this user.
+pub(crate) fn pi_sessions() -> Result<PathBuf> {
+    let home = std::env::home_dir().ok_or_else(|| {
+        CliError::new(ErrorKind::NotFound, "this user has no home folder to look for Pi's in")
+    })?;
+    let set = |name: &str| std::env::var(name).ok();
+    Ok(pi::place::default_sessions_dir(
+        &home,
+        set("PI_CODING_AGENT_DIR").as_deref(),
+        set("PI_CODING_AGENT_SESSION_DIR").as_deref(),
+    ))
+}
+
+/// A context as Pi has it: each message as JSON, and the entry behind it.
+pub(crate) fn pi_context(context: &Context) -> Vec<(String, EntryId)> {
+    pi::shape::pi_context(context.path(), context.rules())
+        .into_iter()
+        .map(|message| (message.json, message.entry_id))
+        .collect()
+}
+
+/// Whether a session lies in a file of Pi.
+pub(crate) fn is_pi(session: &Session) -> bool {
+    session.facts().dialect.starts_with("pi")
+}
+
+/// Copies the path to an entry into a new file of Pi, beside the file of the source. Gives the
+/// id of the new session and its path.
+pub(crate) async fn fork_pi(session: &Session, at: &EntryId) -> Result<(String, PathBuf)> {
+    let source = session.facts().path.clone().filter(|_| is_pi(session)).ok_or_else(|| {
+        CliError::new(ErrorKind::Unsupported, "--format pi forks files of Pi, and this is none")
+            .hint("leave --format out: the fork is then a session of Forkwood")
+    })?;
+    let path = session.storage().path(session.id(), at, PathStop::Root).await?.entries;
+    let answered = path.iter().any(|stored| {
+        stored.entry.message().is_some_and(|message| message.role == Role::Assistant)
+    });
+    if !answered {
+        return Err(CliError::new(
+            ErrorKind::Unsupported,
+            "no model has answered on the path to this entry; Pi writes such a file a second time",
+        )
+        .hint("fork at a later entry, or into a session of Forkwood with --format native"));
+    }
+    let labels = session.storage().sidecars(session.id(), &[]).await?;
+    let id = dashed(forkwood::IdSource::next_id(&forkwood::storage::UuidV7).as_str());
+    let created = time::now();
+    let parent = source.canonicalize().unwrap_or_else(|_| source.clone());
+    let fork = pi::fork::NewFork {
+        session_id: &id,
+        created,
+        cwd: &session.facts().info.cwd.as_ref().map(Text::to_string).unwrap_or_default(),
+        parent_session: Some(&parent.to_string_lossy()),
+    };
+    let text = pi::fork::new_fork_file(&fork, &path, &labels)?;
+    let folder = source.parent().unwrap_or(Path::new("."));
+    let file = folder.join(pi::place::file_name(&id, created));
+    crate::place::write_new(&file, text.as_bytes())?;
+    Ok((id, file))
+}
+
+/// A UUID with its dashes.
+fn dashed(hex: &str) -> String {
+    match (hex.get(..8), hex.get(8..12), hex.get(12..16), hex.get(16..20), hex.get(20..)) {
+        (Some(a), Some(b), Some(c), Some(d), Some(e)) => format!("{a}-{b}-{c}-{d}-{e}"),
+        _ => hex.to_owned(),
+    }
+}

@@ -1,0 +1,111 @@
+//! Where sessions are looked for.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use forkwood::storage::jsonl::{JsonlOptions, JsonlStorage};
+use forkwood::{SessionStore, workspace};
+
+use crate::ctx::Ctx;
+use crate::error::{CliError, Result};
+use crate::foreign;
+
+/// A place with sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A store of Forkwood.
+    Store(PathBuf),
+    /// A folder with session files of any format.
+    Folder(PathBuf),
+    /// The folder of Pi.
+    Pi(PathBuf),
+}
+
+impl Place {
+    /// The place that the arguments name.
+    pub(crate) fn of(ctx: &Ctx) -> Result<Place> {
+        if let Some(dir) = &ctx.globals.dir {
+            return Ok(Place::Folder(ctx.absolute(dir)));
+        }
+        if ctx.globals.from.is_some() {
+            return foreign::pi_sessions().map(Place::Pi);
+        }
+        Ok(Place::Store(store_root(ctx)))
+    }
+
+    /// How the place is called in messages.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Place::Store(path) | Place::Folder(path) => path.display().to_string(),
+            Place::Pi(path) => format!("Pi's folder {}", path.display()),
+        }
+    }
+
+    /// Opens the place. Makes nothing.
+    pub(crate) fn open(&self, ctx: &Ctx, recursive: bool, bridge: bool) -> Result<SessionStore> {
+        let storage = match self {
+            Place::Store(root) => JsonlStorage::store(root, options(bridge))?,
+            Place::Folder(path) | Place::Pi(path) => {
+                let recursive = recursive || matches!(self, Place::Pi(_));
+                JsonlStorage::folder(path, recursive, options(bridge))?
+            }
+        };
+        let cwd = workspace::find(&ctx.folder).to_string_lossy().into_owned();
+        Ok(SessionStore::new(Arc::new(storage)).with_cwd(cwd.into()))
+    }
+}
+
+/// The store of the workspace, whatever place the arguments name: what is made goes there.
+pub(crate) fn own_store(ctx: &Ctx) -> Result<SessionStore> {
+    Place::Store(store_root(ctx)).open(ctx, false, true)
+}
+
+/// `--store`, else `FORKWOOD_DIR`, else `.forkwood` of the workspace.
+fn store_root(ctx: &Ctx) -> PathBuf {
+    if let Some(store) = &ctx.globals.store {
+        return ctx.absolute(store);
+    }
+    match std::env::var_os("FORKWOOD_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => ctx.absolute(Path::new(&dir)),
+        None => workspace::find(&ctx.folder).join(workspace::FOLDER),
+    }
+}
+
+/// How files are read.
+pub(crate) fn options(bridge: bool) -> JsonlOptions {
+    let _ = bridge;
+    JsonlOptions::default().with_formats(&foreign::formats())
+}
+
+/// Writes a file that is not there yet: whole and on disk, or not at all.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let temporary = path.with_extension(format!("jsonl.tmp-{}", std::process::id()));
+    let fail = |error: &std::io::Error| CliError::io("write", path, error);
+    let written = options.open(&temporary).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        // A rename would replace a file of that name; a link never does.
+        std::fs::hard_link(&temporary, path)
+    });
+    if written.is_err() && !path.exists() {
+        // File systems without links: the name holds a fresh id, so nothing is there to replace.
+        let renamed = std::fs::rename(&temporary, path);
+        renamed.map_err(|error| fail(written.as_ref().err().unwrap_or(&error)))?;
+    } else {
+        let _ = std::fs::remove_file(&temporary);
+        written.map_err(|error| fail(&error))?;
+    }
+    if let Some(folder) = path.parent()
+        && let Ok(folder) = File::open(folder)
+    {
+        // Not every system can sync a folder; the file itself is on disk.
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}

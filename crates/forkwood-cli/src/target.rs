@@ -1,0 +1,96 @@
+//! From an argument to an open session.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use forkwood::storage::jsonl::JsonlStorage;
+use forkwood::{Error, ErrorKind, Lane, Session, SessionId, SessionStore};
+
+use crate::ctx::Ctx;
+use crate::error::{CliError, Result, code};
+use crate::place::{Place, options};
+
+/// Opens the session that an argument names: a path, an id or a unique prefix.
+pub(crate) async fn open(ctx: &Ctx, query: &str) -> Result<Session> {
+    open_session(ctx, query, true).await
+}
+
+/// The same, perhaps without bridges over damage: the view of the file's owner.
+pub(crate) async fn open_session(ctx: &Ctx, query: &str, bridge: bool) -> Result<Session> {
+    let (store, id) = find(ctx, query, bridge).await?;
+    Ok(store.open(id.as_str()).await?)
+}
+
+/// Opens a session on a lane.
+pub(crate) async fn open_lane(
+    ctx: &Ctx,
+    query: &str,
+    bridge: bool,
+    lane: Option<&Lane>,
+) -> Result<Session> {
+    let mut session = open_session(ctx, query, bridge).await?;
+    if let Some(lane) = lane {
+        session.use_lane(lane.clone()).await?;
+    }
+    Ok(session)
+}
+
+/// The store that holds the session which an argument names, and its id there.
+pub(crate) async fn find(
+    ctx: &Ctx,
+    query: &str,
+    bridge: bool,
+) -> Result<(SessionStore, SessionId)> {
+    if is_path(ctx, query) {
+        let path = ctx.absolute(Path::new(query));
+        if path.symlink_metadata().is_err() {
+            return Err(neither(query));
+        }
+        let (storage, id) = JsonlStorage::file(&path, options(bridge))?;
+        return Ok((SessionStore::new(Arc::new(storage)), id));
+    }
+    check_query(query)?;
+    let place = Place::of(ctx)?;
+    let store = place.open(ctx, true, bridge)?;
+    match store.resolve(query).await {
+        Ok(id) => Ok((store, id)),
+        Err(Error::SessionNotFound { .. }) => Err(not_found(query, &place)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What an argument must look like to be an id or the start of one.
+pub(crate) fn check_query(query: &str) -> Result {
+    let start = query.trim_end_matches(['-', '.', '_']);
+    match SessionId::new(start) {
+        Ok(_) => Ok(()),
+        Err(_) => Ok(SessionId::new(query).map(drop)?),
+    }
+}
+
+/// Whether an argument means a file.
+fn is_path(ctx: &Ctx, query: &str) -> bool {
+    query.contains(['/', '\\'])
+        || query.ends_with(".jsonl")
+        || (!query.is_empty() && ctx.absolute(Path::new(query)).is_file())
+}
+
+fn neither(query: &str) -> CliError {
+    let error = CliError::new(
+        ErrorKind::NotFound,
+        format!("{query:?} is not a valid id, and there is no such file"),
+    );
+    CliError { code: code::FAILED, ..error }.hint("`forkwood list` shows the sessions that are here")
+}
+
+fn not_found(query: &str, place: &Place) -> CliError {
+    let message = format!("session not found: {query} in {}", place.shown());
+    let error = CliError::new(ErrorKind::NotFound, message);
+    match place {
+        Place::Store(_) => error.hint(
+            "`forkwood list` shows what is there; --from pi looks among the sessions of Pi, \
+             --dir DIR in any folder",
+        ),
+        _ => error.hint("`forkwood list` with the same switches shows what is there"),
+    }
+}

@@ -1,0 +1,125 @@
+//! The dialects of Pi's files of versions 1 to 3.
+
+use forkwood_core::{Entry, FoldRules, Timestamp};
+use forkwood_storage::jsonl::{
+    Decoded, Dialect, IdStyle, LineContext, LineFault, Policy, RecordHead, as_text,
+};
+use forkwood_storage::{Result, StorageError};
+
+use super::decode::Given;
+use super::migrate::V1Ids;
+use super::{Flavour, decode, encode, heads, migrate};
+use crate::fields::Out;
+
+/// How to read and write one file of version 1 to 3.
+#[derive(Clone, Debug)]
+pub(crate) struct PiDialect {
+    pub(crate) flavour: Flavour,
+    /// The id in the header, from which those of a version 1 file are derived.
+    pub(crate) session_id: String,
+}
+
+/// What all of Pi's files can hold.
+pub(crate) const POLICY: Policy = Policy {
+    cut_torn_tail: false,
+    batches: false,
+    lanes: false,
+    pointer_lines: false,
+    ids: IdStyle::Hex8,
+    one_root: false,
+};
+
+impl PiDialect {
+    fn ids(&self) -> V1Ids<'_> {
+        V1Ids { session_id: &self.session_id }
+    }
+}
+
+impl Dialect for PiDialect {
+    fn name(&self) -> &'static str {
+        match self.flavour {
+            Flavour::V1 => "pi-v1",
+            Flavour::V2 => "pi-v2",
+            Flavour::Plain | Flavour::Agent => "pi-v3",
+            Flavour::Harness => "pi-harness-v3",
+            Flavour::Log => "pi-harness-v4",
+        }
+    }
+
+    fn rules(&self) -> FoldRules {
+        self.flavour.rules()
+    }
+
+    fn policy(&self) -> Policy {
+        POLICY
+    }
+
+    fn heads<'l>(
+        &self,
+        line: &'l [u8],
+        context: &LineContext<'_>,
+        quick: bool,
+        out: &mut Vec<RecordHead<'l>>,
+    ) -> std::result::Result<(), LineFault> {
+        if quick {
+            out.push(heads::quick(line, self.flavour).ok_or(LineFault::NeedWhole)?);
+            return Ok(());
+        }
+        out.push(heads::whole(as_text(line)?, self.flavour, &self.ids(), context)?);
+        Ok(())
+    }
+
+    fn decode(
+        &self,
+        record: &[u8],
+        context: &LineContext<'_>,
+    ) -> std::result::Result<Decoded, LineFault> {
+        let text = as_text(record)?;
+        let given = match self.flavour {
+            Flavour::V1 => self.ids().given(text, context),
+            _ => Given::default(),
+        };
+        decode::entry(text, self.flavour, given)
+    }
+
+    fn encode(&self, entry: &Entry) -> Result<Option<String>> {
+        if self.flavour == Flavour::Harness {
+            return Err(StorageError::unsupported(
+                "Pi's agent harness keeps its own position in this file; fork it into a new \
+                 session and go on there",
+            ));
+        }
+        encode::entry(entry)
+    }
+
+    fn header_line(&self, session_id: &str, created: Timestamp) -> Option<String> {
+        let mut out = Out::default();
+        out.str("type", "session");
+        // The version says how the entries after it are to be read.
+        match self.flavour {
+            Flavour::V1 => {}
+            Flavour::V2 => {
+                out.raw("version", "2");
+            }
+            _ => {
+                out.raw("version", "3");
+            }
+        }
+        out.str("id", session_id).str("timestamp", &crate::time::iso(created));
+        Some(out.finish())
+    }
+
+    fn migrate(
+        &self,
+        line: &[u8],
+        context: &LineContext<'_>,
+    ) -> Option<std::result::Result<String, LineFault>> {
+        self.needs_migration().then(|| {
+            as_text(line).and_then(|text| migrate::migrate(text, self.flavour, &self.ids(), context))
+        })
+    }
+
+    fn needs_migration(&self) -> bool {
+        matches!(self.flavour, Flavour::V1 | Flavour::V2)
+    }
+}

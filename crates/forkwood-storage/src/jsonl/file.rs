@@ -1,0 +1,533 @@
+//! One session file, open for reading.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use forkwood_core::entry::SessionInfo;
+use forkwood_core::{Body, Diagnostic, Entry, EntryId, EntryKind, SessionId, Text};
+
+use super::dialect::{Dialect, FileStart, Format, Header, LineContext, Recognised};
+use super::frame::{Frames, trim};
+use super::index::{Index, NONE, Rec};
+use super::pointer;
+use super::scan::{Progress, ScanError, Scanner, Tail, line_of};
+use crate::blob::hex;
+use crate::disk::{Disk, DiskFile, Meta, NodeKind, read_from};
+use crate::{FloorRule, Head, LaneState, Result, SessionFacts, StorageError, Stored};
+
+/// How much of the start of a file a format is shown.
+const START_BYTES: u64 = 64 * 1024;
+const START_LINES: usize = 64;
+/// How much of the end is compared to see that a file only grew.
+const TAIL_BYTES: u64 = 4096;
+
+/// What reading can run into.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// An entry does not say what the quick scan told: read the file in full.
+    NeedFull,
+    Storage(StorageError),
+}
+
+impl From<StorageError> for Trouble {
+    fn from(error: StorageError) -> Trouble {
+        Trouble::Storage(error)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct SessionFile {
+    pub path: PathBuf,
+    pub disk: Arc<dyn Disk>,
+    pub formats: Vec<Arc<dyn Format>>,
+    pub bridge: bool,
+    pub id: SessionId,
+    pub file: Arc<dyn DiskFile>,
+    pub meta: Meta,
+    pub header: Header,
+    pub dialect: Arc<dyn Dialect>,
+    pub index: Index,
+    pub progress: Progress,
+    pub full: bool,
+    /// The end of what was read, to see that the file only grew.
+    tail: Vec<u8>,
+    info: SessionInfo,
+    infos_read: usize,
+}
+
+impl SessionFile {
+    /// Opens a file and reads it.
+    pub(super) fn open(
+        path: &Path,
+        disk: &Arc<dyn Disk>,
+        formats: &[Arc<dyn Format>],
+        bridge: bool,
+    ) -> Result<SessionFile> {
+        let io = |doing| move |error| StorageError::io(path, doing, error);
+        let named = disk.meta(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                StorageError::SessionNotFound { query: path.display().to_string() }
+            }
+            _ => StorageError::io(path, "open", error),
+        })?;
+        match named.kind {
+            NodeKind::File => {}
+            NodeKind::Folder => return Err(damaged(path, "is a folder, not a session file")),
+            NodeKind::Link => {
+                return Err(damaged(path, "is a symbolic link; give the file it leads to"));
+            }
+            NodeKind::Special => {
+                return Err(damaged(path, "is a device or pipe, not a session file"));
+            }
+        }
+        let file = disk.open_read(path).map_err(io("open"))?;
+        let meta = file.meta().map_err(io("look at"))?;
+        let Recognised { header, dialect } = recognise(path, file.as_ref(), &meta, formats)?;
+        let id = session_id(&header, path);
+        let mut opened = SessionFile {
+            path: path.to_path_buf(),
+            disk: Arc::clone(disk),
+            formats: formats.to_vec(),
+            bridge,
+            id,
+            file,
+            meta,
+            header,
+            dialect,
+            index: Index::new(),
+            progress: Progress::start(),
+            full: false,
+            tail: Vec::new(),
+            info: SessionInfo::default(),
+            infos_read: 0,
+        };
+        opened.scan()?;
+        Ok(opened)
+    }
+
+    /// The id of a file, from its start alone.
+    pub(super) fn peek_id(
+        path: &Path,
+        disk: &Arc<dyn Disk>,
+        formats: &[Arc<dyn Format>],
+    ) -> Option<SessionId> {
+        if disk.meta(path).ok()?.kind != NodeKind::File {
+            return None;
+        }
+        let file = disk.open_read(path).ok()?;
+        let meta = file.meta().ok()?;
+        let found = recognise(path, file.as_ref(), &meta, formats).ok()?;
+        Some(session_id(&found.header, path))
+    }
+
+    /// Takes in what is there beyond what was read.
+    fn scan(&mut self) -> Result<()> {
+        loop {
+            let scanner = Scanner {
+                file: self.file.as_ref(),
+                dialect: self.dialect.as_ref(),
+                index: &mut self.index,
+                full: self.full,
+                progress: self.progress.clone(),
+            };
+            match scanner.run(self.meta.len) {
+                Ok(progress) => {
+                    self.progress = progress;
+                    break;
+                }
+                Err(ScanError::NeedFull) => {
+                    self.full = true;
+                    self.restart();
+                }
+                Err(ScanError::Io(error)) => {
+                    return Err(StorageError::io(&self.path, "read", error));
+                }
+            }
+        }
+        self.index.settle(self.bridge);
+        if !self.index.main_moved
+            && let Some(leaf) = &self.header.leaf
+        {
+            let leaf = self.index.find(leaf.as_str());
+            self.index.set_main(leaf);
+        }
+        self.remember_tail()?;
+        if !self.dialect.policy().pointer_lines
+            && let Some(leaf) = pointer::read(self)
+        {
+            let leaf = leaf.and_then(|id| self.index.find(&id));
+            self.index.set_main(leaf);
+        }
+        self.read_infos()?;
+        if !self.full && !self.leaves_are_well() {
+            self.full = true;
+            self.restart();
+            return self.scan();
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self) {
+        self.index = Index::new();
+        self.progress = Progress::start();
+        self.infos_read = 0;
+        self.info = SessionInfo::default();
+    }
+
+    /// Whether the entries that lanes stand at can be read: appends hang from them.
+    fn leaves_are_well(&self) -> bool {
+        self.index.lanes().iter().all(|lane| {
+            lane.leaf == NONE || !matches!(self.stored(lane.leaf), Err(Trouble::NeedFull))
+        })
+    }
+
+    fn remember_tail(&mut self) -> Result<()> {
+        let take = self.progress.consumed.min(TAIL_BYTES);
+        self.tail = read_from(self.file.as_ref(), self.progress.consumed - take, take)
+            .map_err(|error| StorageError::io(&self.path, "read", error))?;
+        Ok(())
+    }
+
+    /// Reads the file in full from now on.
+    pub(super) fn go_full(&mut self) -> Result<()> {
+        if !self.full {
+            self.full = true;
+            self.restart();
+            self.scan()?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the file by its name: takes in what was appended, and reads it anew where it was
+    /// replaced or cut.
+    ///
+    /// # Errors
+    /// `gone` where it is no longer there.
+    pub(super) fn refresh(&mut self) -> Result<()> {
+        let meta = match self.disk.meta(&self.path) {
+            Ok(meta) if meta.kind == NodeKind::File => meta,
+            Ok(_) => return Err(StorageError::Gone { path: self.path.clone() }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(StorageError::Gone { path: self.path.clone() });
+            }
+            Err(error) => return Err(StorageError::io(&self.path, "look at", error)),
+        };
+        let same_file = meta.identity == self.meta.identity;
+        if same_file && meta.len == self.meta.len && meta.modified == self.meta.modified {
+            if !self.dialect.policy().pointer_lines {
+                self.apply_pointer();
+            }
+            return Ok(());
+        }
+        if same_file && meta.len >= self.meta.len && self.only_grew()? {
+            self.meta = meta;
+            return self.scan();
+        }
+        let anew = SessionFile::open(&self.path, &self.disk, &self.formats, self.bridge)?;
+        *self = anew;
+        Ok(())
+    }
+
+    /// A pointer file may have changed while the session file did not.
+    fn apply_pointer(&mut self) {
+        match pointer::read(self) {
+            Some(leaf) => {
+                let leaf = leaf.and_then(|id| self.index.find(&id));
+                self.index.set_main(leaf);
+            }
+            None => {
+                let last = (0..self.index.len()).rfind(|at| !self.index.is_sidecar(*at));
+                if self.index.main_moved {
+                    self.index.set_main(last);
+                }
+            }
+        }
+    }
+
+    /// Whether what was read is still there, with a clean end to go on from.
+    fn only_grew(&self) -> Result<bool> {
+        if self.progress.tail != Tail::Clean {
+            return Ok(false);
+        }
+        let take = self.tail.len() as u64;
+        let now = read_from(self.file.as_ref(), self.progress.consumed - take, take)
+            .map_err(|error| StorageError::io(&self.path, "read", error))?;
+        Ok(now == self.tail)
+    }
+
+    fn context<R>(&self, rec: &Rec, ordinal: u64, run: impl FnOnce(&LineContext<'_>) -> R) -> R {
+        let of = |ordinal: u64| line_of(&self.index, self.progress.headers, ordinal);
+        run(&LineContext { line: u64::from(rec.line), ordinal, line_of: &of })
+    }
+
+    /// The bytes of a record as they stand.
+    pub(super) fn raw(&self, at: u32) -> Result<Vec<u8>> {
+        let rec = self.index.rec(at);
+        let bytes = read_from(self.file.as_ref(), rec.offset, u64::from(rec.len))
+            .map_err(|error| StorageError::io(&self.path, "read", error))?;
+        // A long line was taken with the white space at its end.
+        Ok(trim(&bytes, false).0.to_vec())
+    }
+
+    /// Reads an entry whole, and compares it with what the scan told.
+    pub(super) fn stored(&self, at: u32) -> std::result::Result<Stored, Trouble> {
+        self.stored_with_notes(at).map(|(stored, _)| stored)
+    }
+
+    pub(super) fn stored_with_notes(
+        &self,
+        at: u32,
+    ) -> std::result::Result<(Stored, Vec<(forkwood_core::DiagnosticKind, String)>), Trouble> {
+        let rec = *self.index.rec(at);
+        let raw = self.raw(at)?;
+        let text: std::borrow::Cow<'_, [u8]> = match std::str::from_utf8(&raw) {
+            Ok(_) => raw.as_slice().into(),
+            Err(_) => String::from_utf8_lossy(&raw).into_owned().into_bytes().into(),
+        };
+        let ordinal = self.progress.headers + u64::from(at);
+        let decoded = self.context(&rec, ordinal, |context| self.dialect.decode(&text, context));
+        let id = self.index.id(at);
+        let parent_id = self.index.parent_id(at);
+        let decoded = match decoded {
+            Ok(decoded) => decoded,
+            Err(_) if !self.full => return Err(Trouble::NeedFull),
+            Err(fault) => {
+                let problem = format!(
+                    "line {}, offset {}: the entry {id} cannot be read: {fault:?}; `forkwood check` tells more",
+                    rec.line, rec.offset
+                );
+                return Err(damaged(&self.path, &problem).into());
+            }
+        };
+        if !self.full && decoded.entry.id != id {
+            return Err(Trouble::NeedFull);
+        }
+        let entry = Entry { id, parent_id, ..decoded.entry };
+        let stored = Stored {
+            entry,
+            seq: rec.offset + u64::from(rec.len) + 1,
+            line: Some(u64::from(rec.line)),
+            offset: Some(rec.offset),
+            raw: Some(raw.into()),
+        };
+        Ok((stored, decoded.notes))
+    }
+
+    /// Runs something that reads entries; where an entry is not what the quick scan told, reads
+    /// the file in full and runs it again.
+    pub(super) fn reading<T>(
+        &mut self,
+        run: impl Fn(&SessionFile) -> std::result::Result<T, Trouble>,
+    ) -> Result<T> {
+        match run(self) {
+            Ok(value) => Ok(value),
+            Err(Trouble::Storage(error)) => Err(error),
+            Err(Trouble::NeedFull) => {
+                self.go_full()?;
+                run(self).map_err(|trouble| match trouble {
+                    Trouble::Storage(error) => error,
+                    Trouble::NeedFull => {
+                        damaged(&self.path, "changed while it was read; try again")
+                    }
+                })
+            }
+        }
+    }
+
+    fn read_infos(&mut self) -> Result<()> {
+        if self.infos_read == 0 {
+            self.info = self.header.info.clone();
+        }
+        let from = self.infos_read;
+        let infos: Vec<u32> = self.index.infos[from..].to_vec();
+        for at in infos {
+            let info = match self.stored(at) {
+                Ok(Stored { entry: Entry { body: Body::SessionInfo(info), .. }, .. }) => info,
+                Ok(_) => continue,
+                Err(Trouble::NeedFull) => continue,
+                Err(Trouble::Storage(error)) => return Err(error),
+            };
+            if info.title.is_some() {
+                self.info.title = info.title;
+            }
+            if info.metadata.is_some() {
+                self.info.metadata = info.metadata;
+            }
+        }
+        self.infos_read = self.index.infos.len();
+        Ok(())
+    }
+
+    /// Title, folder, metadata and so on, as they are now.
+    pub(super) fn info(&self) -> &SessionInfo {
+        &self.info
+    }
+
+    /// The end of the log as readers see it.
+    pub(super) fn end(&self) -> u64 {
+        self.index
+            .recs()
+            .last()
+            .map_or(self.progress.consumed, |rec| rec.offset + u64::from(rec.len) + 1)
+    }
+
+    /// The generation: in a native header, else a hash of the first line.
+    pub(super) fn generation(&self) -> Result<String> {
+        if let Some(generation) = &self.header.info.generation {
+            return Ok(generation.to_string_lossy().into_owned());
+        }
+        let mut frames = Frames::new(self.file.as_ref(), 0, self.meta.len, 1);
+        let first = frames.next().map_err(|error| StorageError::io(&self.path, "read", error))?;
+        let digest =
+            <sha2::Sha256 as sha2::Digest>::digest(first.map_or(&[][..], |(_, line)| line));
+        Ok(hex(&digest[..4]))
+    }
+
+    pub(super) fn facts(&self) -> Result<SessionFacts> {
+        let lanes = self.index.lanes().iter().map(|lane| LaneState {
+            lane: lane.lane.clone(),
+            leaf: (lane.leaf != NONE).then(|| self.index.id(lane.leaf)),
+        });
+        Ok(SessionFacts {
+            id: self.id.clone(),
+            shown_id: match self.header.session_id.is_empty() {
+                true => Text::from(self.id.as_str()),
+                false => self.header.session_id.clone(),
+            },
+            dialect: self.dialect.name(),
+            info: self.info.clone(),
+            forked_from: self.header.forked_from.clone(),
+            generation: self.generation()?,
+            end: self.end(),
+            rules: self.dialect.rules(),
+            floor: self.floor(),
+            ids: self.dialect.policy().ids,
+            read_only: self.read_only(),
+            path: Some(self.path.clone()),
+            lanes: lanes.collect(),
+            entries: u64::from(self.index.len()),
+        })
+    }
+
+    /// A floor that names no entry guards nothing.
+    fn floor(&self) -> FloorRule {
+        match &self.header.floor {
+            FloorRule::Strict(Some(floor)) if self.index.find(floor.as_str()).is_none() => {
+                FloorRule::Strict(None)
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn read_only(&self) -> Option<String> {
+        match &self.header.newer_version {
+            Some(version) => Some(format!("it was written by a newer version ({version})")),
+            None => self.header.read_only.clone(),
+        }
+    }
+
+    pub(super) fn head(&self, at: u32) -> Head {
+        let rec = self.index.rec(at);
+        Head {
+            id: self.index.id(at),
+            parent_id: self.index.parent_id(at),
+            kind: rec.kind,
+            role: self.index.role(at),
+            lane: self.index.lanes()[usize::from(rec.lane)].lane.clone(),
+            sidecar: self.index.is_sidecar(at),
+            seq: rec.offset + u64::from(rec.len) + 1,
+            line: Some(u64::from(rec.line)),
+            bytes: u64::from(rec.len),
+        }
+    }
+
+    pub(super) fn require(&self, id: &EntryId) -> Result<u32> {
+        self.index.find(id.as_str()).ok_or_else(|| StorageError::EntryNotFound {
+            session: self.id.to_string(),
+            entry: id.to_string(),
+        })
+    }
+
+    /// What was found: about the header, then about the lines, in file order.
+    pub(super) fn findings(&self) -> Vec<Diagnostic> {
+        let mut all = self.header.diagnostics.clone();
+        all.extend(self.index.all_findings());
+        all.sort_by_key(|finding| finding.offset);
+        all
+    }
+
+    /// The entries that carry labels or stand beside the path.
+    pub(super) fn is_beside(&self, at: u32) -> bool {
+        self.index.is_sidecar(at) || self.index.rec(at).kind == EntryKind::Label
+    }
+}
+
+pub(super) fn damaged(path: &Path, problem: &str) -> StorageError {
+    StorageError::Damaged { path: path.to_path_buf(), problem: problem.to_owned() }
+}
+
+/// The id by which a file is known: its header's, where that can be a file name, else its own
+/// name's.
+pub(super) fn session_id(header: &Header, path: &Path) -> SessionId {
+    let from_header = SessionId::new(&header.session_id.to_string_lossy());
+    from_header.unwrap_or_else(|_| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        SessionId::from_lossy(stem.rsplit('_').next().unwrap_or_default())
+    })
+}
+
+fn recognise(
+    path: &Path,
+    file: &dyn DiskFile,
+    meta: &Meta,
+    formats: &[Arc<dyn Format>],
+) -> Result<Recognised> {
+    if meta.len == 0 {
+        return Err(damaged(path, "is empty (0 bytes), so it is no session; nothing was changed"));
+    }
+    let window = meta.len.min(START_BYTES);
+    let start =
+        read_from(file, 0, window).map_err(|error| StorageError::io(path, "read", error))?;
+    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+        return Err(damaged(path, "is UTF-16; session files are UTF-8. It was left alone"));
+    }
+    let mut lines: Vec<(u64, &[u8])> = Vec::new();
+    let mut offset = 0;
+    for (number, line) in start.split(|b| *b == b'\n').enumerate() {
+        let (record, _) = trim(line, offset == 0);
+        offset += line.len() + 1;
+        if !record.is_empty() && lines.len() < START_LINES {
+            lines.push((number as u64 + 1, record));
+        }
+    }
+    if lines.is_empty() {
+        return Err(damaged(path, "holds nothing but white space, so it is no session"));
+    }
+    // A first line that is longer than the window is shown whole.
+    let first;
+    if lines.len() == 1 && meta.len > window {
+        let mut frames = Frames::new(file, 0, meta.len, 1);
+        let frame = frames.next().map_err(|error| StorageError::io(path, "read", error))?;
+        let frame = frame.map(|(frame, _)| frame);
+        if let Some(frame) = frame.filter(|frame| frame.len < 16 * 1024 * 1024) {
+            first = read_from(file, frame.offset, frame.len)
+                .map_err(|error| StorageError::io(path, "read", error))?;
+            lines = vec![(1, trim(&first, true).0)];
+        }
+    }
+    let start = FileStart { path, lines: &lines };
+    if let Some(found) = formats.iter().find_map(|format| format.recognise(&start)) {
+        return Ok(found);
+    }
+    let nuls = lines[0].1.iter().all(|b| *b == 0);
+    let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+    Err(if nuls {
+        damaged(path, "holds NUL bytes only: its data never reached the disk. It was left alone")
+    } else {
+        StorageError::unsupported(format!(
+            "{}: not a session file of any known format ({}); it was left alone",
+            path.display(),
+            names.join(", ")
+        ))
+    })
+}

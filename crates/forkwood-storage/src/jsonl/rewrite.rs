@@ -1,0 +1,372 @@
+//! The changes that cannot be appends. Each keeps the old file, writes a whole new one beside it,
+//! and puts that in its place.
+
+use std::path::{Path, PathBuf};
+
+use forkwood_core::entry::codec;
+use forkwood_core::{Body, DiagnosticKind, EntryKind, Timestamp};
+
+use super::dialect::LineContext;
+use super::file::{SessionFile, damaged};
+use super::frame::{Frames, trim};
+use super::index::NONE;
+use super::salvage;
+use super::scan::{Tail, line_of};
+use crate::disk::{read_from, write_whole};
+use crate::{Result, Rewritten, StorageError, new_generation};
+
+impl SessionFile {
+    /// Migrates a file of an old version, as its owner would, and keeps the old one.
+    pub(super) fn migrate(&mut self) -> Result<()> {
+        let mut out = Vec::new();
+        let mut frames = Frames::new(self.file.as_ref(), 0, self.meta.len, 1);
+        let mut ordinal = 0;
+        loop {
+            let next = frames.next().map_err(|e| StorageError::io(&self.path, "read", e))?;
+            let Some((frame, bytes)) = next else { break };
+            let whole;
+            let bytes = if bytes.len() as u64 == frame.len {
+                bytes
+            } else {
+                whole = read_from(self.file.as_ref(), frame.offset, frame.len)
+                    .map_err(|e| StorageError::io(&self.path, "read", e))?;
+                &whole
+            };
+            let (record, _) = trim(bytes, frame.offset == 0);
+            if record.is_empty() {
+                continue;
+            }
+            let line_of = |ordinal: u64| line_of(&self.index, self.progress.headers, ordinal);
+            let context = LineContext { line: frame.number, ordinal, line_of: &line_of };
+            match self.dialect.migrate(record, &context) {
+                Some(Ok(line)) => {
+                    ordinal += 1;
+                    out.extend_from_slice(line.as_bytes());
+                }
+                // What cannot be read now may be read later: its bytes stay.
+                _ => out.extend_from_slice(bytes),
+            }
+            out.push(b'\n');
+        }
+        let version = self.dialect.name().rsplit('-').next().unwrap_or("old").to_owned();
+        self.keep_copy(&version)?;
+        self.replace(&out)
+    }
+
+    /// Gives the file as it is a second name, so that it stays when it is replaced.
+    fn keep_copy(&self, what: &str) -> Result<PathBuf> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for n in 0..1000 {
+            let number = if n == 0 { String::new() } else { format!("-{n}") };
+            let kept = self.path.with_file_name(format!("{name}.{what}{number}.bak"));
+            match self.disk.link(&self.path, &kept) {
+                Ok(()) => return Ok(kept),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(StorageError::io(kept, "keep a backup as", error)),
+            }
+        }
+        Err(damaged(&self.path, "has a thousand backups; remove some and try again"))
+    }
+
+    /// Puts whole new content in the place of the file.
+    pub(super) fn replace(&mut self, bytes: &[u8]) -> Result<()> {
+        write_whole(self.disk.as_ref(), &self.path, bytes, true)
+            .map_err(|error| StorageError::io(&self.path, "rewrite", error))?;
+        *self = SessionFile::open(&self.path, &self.disk, &self.formats, self.bridge)?;
+        Ok(())
+    }
+
+    /// The first line with a new generation, for native files; as it is for others.
+    fn first_line(&self) -> Result<Vec<u8>> {
+        let mut frames = Frames::new(self.file.as_ref(), 0, self.meta.len, 1);
+        let next = frames.next().map_err(|e| StorageError::io(&self.path, "read", e))?;
+        let Some((frame, _)) = next else { return Ok(Vec::new()) };
+        let line = read_from(self.file.as_ref(), frame.offset, frame.len)
+            .map_err(|e| StorageError::io(&self.path, "read", e))?;
+        let (record, _) = trim(&line, true);
+        if self.dialect.name() != super::native::NAME {
+            return Ok(record.to_vec());
+        }
+        let decoded = super::native::decode_native(record)
+            .map_err(|fault| damaged(&self.path, &format!("line 1: {fault:?}")))?;
+        let mut entry = decoded.entry;
+        if let Body::SessionInfo(info) = &mut entry.body {
+            info.generation = Some(new_generation()?.into());
+        }
+        entry.more = 0;
+        Ok(codec::encode(&entry).into_bytes())
+    }
+
+    /// Only the header stays. The old file is given to `keep` first.
+    pub(super) fn reset(
+        &mut self,
+        keep: impl FnOnce(&SessionFile) -> Result<PathBuf>,
+    ) -> Result<Rewritten> {
+        let before = (u64::from(self.index.len()), self.meta.len);
+        if self.dialect.name() == super::native::NAME && self.header.session_id.is_empty() {
+            return Err(damaged(&self.path, "has no header to keep; repair it first"));
+        }
+        let mut out = self.first_line()?;
+        out.push(b'\n');
+        let kept = keep(self)?;
+        self.replace(&out)?;
+        Ok(Rewritten {
+            actions: vec!["kept the header, moved the old log to the trash".to_owned()],
+            entries: (before.0, u64::from(self.index.len())),
+            bytes: (before.1, self.meta.len),
+            backup: Some(kept),
+        })
+    }
+
+    /// Drops superseded pointer lines, damage and, if asked, branches that nothing reaches.
+    pub(super) fn vacuum(&mut self, prune_branches: bool) -> Result<Rewritten> {
+        self.go_full()?;
+        if self.index.all_findings().iter().any(|f| {
+            matches!(
+                f.kind,
+                DiagnosticKind::MissingParent
+                    | DiagnosticKind::Cycle
+                    | DiagnosticKind::DuplicateConflict
+            )
+        }) && prune_branches
+        {
+            return Err(StorageError::unsupported(format!(
+                "{}: its links are damaged, so that what nothing reaches is not certain; vacuum without pruning branches",
+                self.path.display()
+            )));
+        }
+        let before = (u64::from(self.index.len()), self.meta.len);
+        let keep = self.kept(prune_branches)?;
+        let dropped = keep.iter().filter(|keep| !**keep).count();
+        let damage = self.index.all_findings().iter().filter(|f| f.is_damage()).count();
+        if dropped == 0 && damage == 0 && self.progress.tail == Tail::Clean {
+            return Ok(Rewritten {
+                entries: (before.0, before.0),
+                bytes: (before.1, before.1),
+                ..Rewritten::default()
+            });
+        }
+        let mut out = Vec::new();
+        let mut from = 0;
+        let header_is_entry = self.dialect.name() == super::native::NAME;
+        out.extend_from_slice(&self.first_line()?);
+        out.push(b'\n');
+        if header_is_entry {
+            from = 1;
+        }
+        for at in from..self.index.len() {
+            if !keep[at as usize] {
+                continue;
+            }
+            out.extend_from_slice(&self.kept_line(at)?);
+            out.push(b'\n');
+        }
+        let kept = self.keep_copy("vacuum")?;
+        self.replace(&out)?;
+        let mut actions = Vec::new();
+        if dropped > 0 {
+            actions.push(format!("dropped {dropped} entries that nothing needs"));
+        }
+        if damage > 0 {
+            actions.push(format!("dropped what {damage} findings of damage are about"));
+        }
+        Ok(Rewritten {
+            actions,
+            entries: (before.0, u64::from(self.index.len())),
+            bytes: (before.1, self.meta.len),
+            backup: Some(kept),
+        })
+    }
+
+    /// A record as it stands; out of its batch, since not all of the batch may stay.
+    fn kept_line(&mut self, at: u32) -> Result<Vec<u8>> {
+        let stored = self.reading(|file| file.stored(at))?;
+        if stored.entry.more > 0 && self.dialect.policy().batches {
+            let mut entry = stored.entry;
+            entry.more = 0;
+            return Ok(codec::encode(&entry).into_bytes());
+        }
+        self.raw(at)
+    }
+
+    /// Which entries a vacuum keeps.
+    fn kept(&mut self, prune_branches: bool) -> Result<Vec<bool>> {
+        let count = self.index.len();
+        let mut keep = vec![true; count as usize];
+        // A pointer line counts until its lane moves again.
+        let mut last_leaf: std::collections::HashMap<u16, u32> = std::collections::HashMap::new();
+        for at in 0..count {
+            let rec = *self.index.rec(at);
+            let is_leaf = rec.kind == EntryKind::Leaf && self.index.is_sidecar(at);
+            if is_leaf || !self.index.is_sidecar(at) {
+                if let Some(before) = last_leaf.remove(&rec.lane) {
+                    keep[before as usize] = false;
+                }
+                if is_leaf {
+                    last_leaf.insert(rec.lane, at);
+                }
+            }
+        }
+        if !prune_branches {
+            return Ok(keep);
+        }
+        let mut reached = vec![false; count as usize];
+        let mut starts: Vec<u32> =
+            self.index.lanes().iter().map(|lane| lane.leaf).filter(|leaf| *leaf != NONE).collect();
+        for at in 0..count {
+            if self.index.rec(at).kind == EntryKind::Label {
+                let target = self.reading(|file| {
+                    let stored = file.stored(at)?;
+                    Ok(match stored.entry.body {
+                        Body::Label { label: Some(label), target_id } if !label.is_empty() => {
+                            target_id.or(stored.entry.parent_id)
+                        }
+                        _ => None,
+                    })
+                })?;
+                starts.extend(target.and_then(|id| self.index.find(id.as_str())));
+            }
+        }
+        for start in starts {
+            let mut next = Some(start);
+            while let Some(at) = next
+                && !std::mem::replace(&mut reached[at as usize], true)
+            {
+                next = self.index.parent(at);
+            }
+        }
+        for at in 0..count {
+            let anchor = if self.index.is_sidecar(at) { self.index.parent(at) } else { Some(at) };
+            let is_info = self.index.rec(at).kind == EntryKind::SessionInfo;
+            if at > 0 && !is_info && anchor.is_some_and(|anchor| !reached[anchor as usize]) {
+                keep[at as usize] = false;
+            }
+        }
+        // The last pointer of a lane stays, wherever it left from.
+        for leaf in last_leaf.values() {
+            keep[*leaf as usize] = true;
+        }
+        Ok(keep)
+    }
+
+    /// Repairs what can be repaired without losing anything that can be read.
+    pub(super) fn repair(&mut self, now: Timestamp) -> Result<Rewritten> {
+        self.go_full()?;
+        let before = (u64::from(self.index.len()), self.meta.len);
+        let mut done = Rewritten {
+            entries: before_after(before.0),
+            bytes: before_after(before.1),
+            ..Rewritten::default()
+        };
+        let findings = self.findings();
+        let has = |kind| findings.iter().any(|finding| finding.kind == kind);
+        let headless = has(DiagnosticKind::NoHeader);
+        if headless || has(DiagnosticKind::Salvaged) || self.has_glued_nuls() {
+            let out = self.reframed(headless, now, &mut done.actions)?;
+            done.backup = Some(self.keep_copy("repair")?);
+            self.replace(&out)?;
+        }
+        match self.progress.tail {
+            Tail::Clean => {}
+            Tail::Torn(offset) if self.dialect.policy().cut_torn_tail => {
+                self.cut_tail(offset)?;
+                done.actions.push(format!(
+                    "cut the torn tail at offset {offset} and kept its bytes beside the file"
+                ));
+            }
+            Tail::Torn(_) | Tail::Unterminated => {
+                let writer = self
+                    .disk
+                    .open_append(&self.path)
+                    .map_err(|e| StorageError::io(&self.path, "open for writing", e))?;
+                let written = writer.append(b"\n").and_then(|_| writer.sync());
+                written.map_err(|e| StorageError::io(&self.path, "append", e))?;
+                self.refresh()?;
+                done.actions.push("wrote the missing line end after the last line".to_owned());
+            }
+        }
+        done.entries.1 = u64::from(self.index.len());
+        done.bytes.1 = self.meta.len;
+        Ok(done)
+    }
+
+    fn has_glued_nuls(&self) -> bool {
+        self.index
+            .all_findings()
+            .iter()
+            .any(|f| f.kind == DiagnosticKind::NulRun && f.message.contains("share this line"))
+    }
+
+    /// The file with a header where it lost its own, and each record on a line of its own. What
+    /// cannot be read keeps a line of its own, too.
+    fn reframed(
+        &self,
+        headless: bool,
+        now: Timestamp,
+        actions: &mut Vec<String>,
+    ) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        if headless {
+            let header = self.dialect.header_line(self.id.as_str(), now).ok_or_else(|| {
+                StorageError::unsupported(format!(
+                    "{}: its format has no header line to write",
+                    self.path.display()
+                ))
+            })?;
+            out.extend_from_slice(header.as_bytes());
+            out.push(b'\n');
+            actions.push(format!("wrote a new header with the id {}", self.id));
+        }
+        let mut frames = Frames::new(self.file.as_ref(), 0, self.meta.len, 1);
+        while let Some((frame, _)) =
+            frames.next().map_err(|e| StorageError::io(&self.path, "read", e))?
+        {
+            let line = read_from(self.file.as_ref(), frame.offset, frame.len)
+                .map_err(|e| StorageError::io(&self.path, "read", e))?;
+            if headless && frame.number == 1 && self.is_damaged_header(&line) {
+                actions.push("left the damaged header line out; it is in the backup".to_owned());
+                continue;
+            }
+            let spans = match forkwood_core::json::is_valid(&line) {
+                true => Vec::new(),
+                false => salvage::records(&line),
+            };
+            let mut from = 0;
+            for span in spans {
+                if span.start > from {
+                    out.extend_from_slice(&line[from..span.start]);
+                    out.push(b'\n');
+                    actions.push(format!(
+                        "put the record behind a fragment on line {} on a line of its own",
+                        frame.number
+                    ));
+                }
+                out.extend_from_slice(&line[span.clone()]);
+                from = span.end;
+                if from < line.len() {
+                    out.push(b'\n');
+                }
+            }
+            out.extend_from_slice(&line[from..]);
+            if frame.terminated {
+                out.push(b'\n');
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether the first line is what is left of a header, and no entry.
+    fn is_damaged_header(&self, line: &[u8]) -> bool {
+        self.index.recs().first().is_none_or(|rec| rec.line > 1) && !line.is_empty()
+    }
+}
+
+fn before_after(value: u64) -> (u64, u64) {
+    (value, value)
+}
+
+/// The name for what a reset moves to the trash.
+pub(super) fn reset_name(path: &Path, at: Timestamp) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    format!("{stem}.reset-{}", at.as_micros())
+}

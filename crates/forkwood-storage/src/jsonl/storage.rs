@@ -1,0 +1,590 @@
+//! Sessions as files of JSON lines: the storage.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use forkwood_core::entry::codec;
+use forkwood_core::{Body, Clock, Diagnostic, Entry, EntryId, Lane, SessionId, Timestamp};
+
+use super::dialect::Format;
+use super::file::{SessionFile, Trouble, damaged};
+use super::native::{Native, VERSION};
+use super::place::Place;
+use super::slot::{Slot, Slots};
+use super::watch::{FileWatch, check_cursor};
+use super::{blob_store, list, plan, rewrite, trash};
+use crate::disk::{Disk, RealDisk, write_whole};
+use crate::{
+    Append, Appended, Capabilities, Cursor, ErrorKind, Head, Listing, NewSession, Page, PathRead,
+    PathStop, Problem, ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts, SessionRow,
+    SessionStorage, Sort, StorageError, Stored, SystemClock, Trashed, Watch, new_generation,
+    new_session_id,
+};
+
+/// How the storage works.
+#[derive(Clone, Debug)]
+pub struct JsonlOptions {
+    disk: Arc<dyn Disk>,
+    clock: Arc<dyn Clock>,
+    formats: Vec<Arc<dyn Format>>,
+    bridge: bool,
+    lock_wait: Duration,
+}
+
+impl Default for JsonlOptions {
+    fn default() -> JsonlOptions {
+        JsonlOptions {
+            disk: Arc::new(RealDisk),
+            clock: Arc::new(SystemClock),
+            formats: vec![Arc::new(Native)],
+            bridge: true,
+            lock_wait: Duration::from_secs(10),
+        }
+    }
+}
+
+impl JsonlOptions {
+    /// Foreign formats that are recognised, after the native one.
+    #[must_use]
+    pub fn with_formats(mut self, formats: &[Arc<dyn Format>]) -> JsonlOptions {
+        self.formats.extend(formats.iter().cloned());
+        self
+    }
+
+    /// Whether missing parents are bridged. Else the view is that of the owner's program.
+    #[must_use]
+    pub fn with_bridges(mut self, bridge: bool) -> JsonlOptions {
+        self.bridge = bridge;
+        self
+    }
+
+    /// Another disk; for tests.
+    #[must_use]
+    pub fn with_disk(mut self, disk: Arc<dyn Disk>) -> JsonlOptions {
+        self.disk = disk;
+        self
+    }
+
+    /// Where times come from.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> JsonlOptions {
+        self.clock = clock;
+        self
+    }
+
+    /// How long a writer waits for the lock of another.
+    #[must_use]
+    pub fn with_lock_wait(mut self, wait: Duration) -> JsonlOptions {
+        self.lock_wait = wait;
+        self
+    }
+}
+
+/// Sessions in files.
+#[derive(Debug)]
+pub struct JsonlStorage {
+    place: Place,
+    options: JsonlOptions,
+    slots: Slots,
+}
+
+impl JsonlStorage {
+    /// The store under a root folder. Nothing is made before the first session.
+    ///
+    /// # Errors
+    /// `invalid` where the root is there and no folder.
+    pub fn store(root: &Path, options: JsonlOptions) -> Result<JsonlStorage> {
+        if let Ok(meta) = options.disk.meta(root)
+            && meta.kind == crate::disk::NodeKind::File
+        {
+            return Err(StorageError::invalid(format!(
+                "{}: is a file, not a folder",
+                root.display()
+            )));
+        }
+        Ok(JsonlStorage {
+            place: Place::Store(root.to_path_buf()),
+            options,
+            slots: Slots::default(),
+        })
+    }
+
+    /// All session files of a folder, in place.
+    ///
+    /// # Errors
+    /// `not_found` where there is no such folder.
+    pub fn folder(folder: &Path, recursive: bool, options: JsonlOptions) -> Result<JsonlStorage> {
+        options.disk.names(folder).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                StorageError::SessionNotFound { query: folder.display().to_string() }
+            }
+            _ => StorageError::io(folder, "read", error),
+        })?;
+        let place = Place::Folder { folder: folder.to_path_buf(), recursive };
+        Ok(JsonlStorage { place, options, slots: Slots::default() })
+    }
+
+    /// One session file, in place. Links in its path are resolved.
+    ///
+    /// # Errors
+    /// `not_found`; `unsupported` or `damaged` where it is no session file.
+    pub fn file(path: &Path, options: JsonlOptions) -> Result<(JsonlStorage, SessionId)> {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let storage =
+            JsonlStorage { place: Place::File(real.clone()), options, slots: Slots::default() };
+        let id = storage.slot_of(&real)?.id.clone();
+        Ok((storage, id))
+    }
+
+    fn disk(&self) -> &dyn Disk {
+        self.options.disk.as_ref()
+    }
+
+    fn open_file(&self, path: &Path) -> Result<SessionFile> {
+        SessionFile::open(path, &self.options.disk, &self.options.formats, self.options.bridge)
+    }
+
+    fn slot_of(&self, path: &Path) -> Result<Arc<Slot>> {
+        self.slots.get(path, || self.open_file(path))
+    }
+
+    fn root(&self) -> Result<&Path> {
+        match &self.place {
+            Place::Store(root) => Ok(root),
+            _ => Err(StorageError::unsupported(
+                "blobs and new sessions need a store of Forkwood's own",
+            )),
+        }
+    }
+
+    /// The open file of a session, up to date.
+    fn session(&self, id: &SessionId) -> Result<Arc<Slot>> {
+        let path = self.path_of(id)?;
+        let slot = self.slot_of(&path)?;
+        let refreshed = slot.file().refresh();
+        match refreshed {
+            Err(error) if error.kind() == ErrorKind::Gone => {
+                self.slots.close(&path);
+                Err(error)
+            }
+            Err(error) => Err(error),
+            Ok(()) => Ok(slot),
+        }
+    }
+
+    /// The file of a session: by what is open, by its name, else by the headers.
+    fn path_of(&self, id: &SessionId) -> Result<PathBuf> {
+        for (path, slot) in self.slots.paths() {
+            if slot.id == *id {
+                return Ok(path);
+            }
+        }
+        let missing = || StorageError::SessionNotFound { query: id.to_string() };
+        if let Place::Store(root) = &self.place {
+            let path = root.join("sessions").join(format!("{id}.jsonl"));
+            if self.disk().meta(&path).is_ok()
+                && self.slot_of(&path).is_ok_and(|slot| slot.id == *id)
+            {
+                return Ok(path);
+            }
+        }
+        let fits = |path: &PathBuf| self.known_id(path).is_some_and(|known| known == *id);
+        let (files, _) = self.files()?;
+        files.into_iter().find(fits).ok_or_else(missing)
+    }
+
+    /// Every session file, those of sub-agents behind the others.
+    fn files(&self) -> Result<(Vec<PathBuf>, Vec<Problem>)> {
+        let (mut files, problems) = self
+            .place
+            .files(self.disk())
+            .map_err(|error| StorageError::io(self.place.sessions(), "read", error))?;
+        files.extend(self.place.subagent_files(self.disk(), None));
+        Ok((files, problems))
+    }
+
+    /// The id of a file, from its header.
+    fn known_id(&self, path: &Path) -> Option<SessionId> {
+        if let Some(slot) = self.slots.known(path) {
+            return Some(slot.id.clone());
+        }
+        SessionFile::peek_id(path, &self.options.disk, &self.options.formats)
+    }
+
+    /// The lines of a new session.
+    fn new_lines(&self, new: &NewSession, id: &SessionId, now: Timestamp) -> Result<String> {
+        let mut info = new.info.clone();
+        info.session_id = Some(id.as_str().into());
+        info.version = Some(VERSION);
+        info.generation = Some(new_generation()?.into());
+        info.created_at = Some(info.created_at.unwrap_or(now));
+        let root = EntryId::from(uuid::Uuid::now_v7().simple().to_string());
+        let header = Entry {
+            id: root.clone(),
+            parent_id: None,
+            timestamp: Some(now),
+            lane: Lane::main(),
+            more: 0,
+            body: Body::SessionInfo(info),
+            extra: Vec::new(),
+        };
+        let mut out = codec::encode(&header);
+        out.push('\n');
+        let mut known: HashSet<&EntryId> = HashSet::from([&root]);
+        for entry in &new.entries {
+            if !known.insert(&entry.id) {
+                return Err(StorageError::EntryExists {
+                    session: id.to_string(),
+                    entry: entry.id.clone(),
+                });
+            }
+            let mut entry = entry.clone();
+            entry.parent_id = Some(entry.parent_id.unwrap_or_else(|| root.clone()));
+            entry.timestamp = Some(entry.timestamp.unwrap_or(now));
+            out.push_str(&codec::encode(&entry));
+            out.push('\n');
+        }
+        Ok(out)
+    }
+
+    fn row(&self, path: &Path) -> Result<SessionRow> {
+        // A list leaves no file open behind it.
+        match self.slots.known(path) {
+            Some(slot) => {
+                let mut file = slot.file();
+                file.refresh()?;
+                list::row(&mut file)
+            }
+            None => list::row(&mut self.open_file(path)?),
+        }
+    }
+
+    fn item(&self, id: &SessionId) -> Result<trash::Item> {
+        let items = trash::list(self.disk(), &self.place)?;
+        items
+            .into_iter()
+            .find(|item| item.id == *id)
+            .ok_or_else(|| StorageError::SessionNotFound { query: format!("{id} (in the trash)") })
+    }
+
+    fn is_native_place(&self) -> bool {
+        matches!(self.place, Place::Store(_))
+    }
+}
+
+#[async_trait]
+impl SessionStorage for JsonlStorage {
+    fn capabilities(&self) -> Capabilities {
+        plan::capabilities(self.is_native_place())
+    }
+
+    async fn create(&self, new: NewSession) -> Result<SessionFacts> {
+        self.root()?;
+        let now = self.options.clock.now();
+        let folder = match &new.subagent_of {
+            Some((parent, task)) => {
+                SessionId::new(task)?;
+                self.path_of(parent)?;
+                self.place.subagents_of(parent)
+            }
+            None => self.place.sessions(),
+        };
+        self.disk()
+            .create_folders(&folder)
+            .map_err(|error| StorageError::io(&folder, "make", error))?;
+        for attempt in 0..1000 {
+            let id = match &new.id {
+                Some(id) => id.clone(),
+                None => new_session_id(now)?,
+            };
+            if new.id.is_some() && self.path_of(&id).is_ok() {
+                return Err(StorageError::SessionExists { session: id });
+            }
+            let name = match &new.subagent_of {
+                Some((_, task)) if attempt == 0 => format!("agent-{task}.jsonl"),
+                Some((_, task)) => format!("agent-{task}-{}.jsonl", attempt + 1),
+                None => format!("{id}.jsonl"),
+            };
+            let path = folder.join(name);
+            let lines = self.new_lines(&new, &id, now)?;
+            match write_whole(self.disk(), &path, lines.as_bytes(), false) {
+                Ok(()) => {
+                    let slot = self.slot_of(&path)?;
+                    let facts = slot.file().facts();
+                    return facts;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    if new.id.is_some() && new.subagent_of.is_none() {
+                        return Err(StorageError::SessionExists { session: id });
+                    }
+                }
+                Err(error) => return Err(StorageError::io(path, "create", error)),
+            }
+        }
+        Err(damaged(&folder, "a thousand new names were all taken"))
+    }
+
+    async fn list(&self, page: Page) -> Result<Listing> {
+        let mut listing = Listing::default();
+        let files = match &page.parent {
+            Some(parent) => self.place.subagent_files(self.disk(), Some(parent)),
+            None => {
+                let found = self.place.files(self.disk());
+                let (files, problems) = found
+                    .map_err(|error| StorageError::io(self.place.sessions(), "read", error))?;
+                listing.problems = problems;
+                files
+            }
+        };
+        for path in files {
+            match self.row(&path) {
+                Ok(row) => listing.rows.push(row),
+                Err(error) => listing.problems.push(problem(path, &error)),
+            }
+        }
+        let key = |row: &SessionRow| match page.sort {
+            Sort::Activity => row.last_activity.or(row.created),
+            Sort::Created => row.created,
+        };
+        listing.rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| b.id.cmp(&a.id)));
+        listing.total = listing.rows.len();
+        let limit = if page.limit == 0 { usize::MAX } else { page.limit };
+        listing.rows = listing.rows.into_iter().skip(page.skip).take(limit).collect();
+        Ok(listing)
+    }
+
+    async fn find(&self, prefix: &str) -> Result<Vec<SessionId>> {
+        if prefix.is_empty() {
+            return Err(StorageError::invalid(
+                "an empty id names no session: it is not a valid id",
+            ));
+        }
+        if let Ok(exact) = SessionId::new(prefix)
+            && self.path_of(&exact).is_ok()
+        {
+            return Ok(vec![exact]);
+        }
+        let mut found: Vec<SessionId> = Vec::new();
+        for path in self.files()?.0 {
+            let Some(id) = self.known_id(&path) else { continue };
+            let last = id.as_str().rsplit('-').next().unwrap_or_default();
+            if id.as_str().starts_with(prefix) || last.starts_with(prefix) {
+                found.push(id);
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    async fn delete(&self, session: &SessionId, idle_only: bool) -> Result<Trashed> {
+        let path = self.path_of(session)?;
+        let held = self.slots.known(&path);
+        if idle_only {
+            let in_use = held.as_ref().is_some_and(|slot| Arc::strong_count(slot) > 2);
+            drop(held);
+            self.slots.close(&path);
+            let idle = self.disk().open_read(&path).map(|file| file.is_idle());
+            if in_use || !idle.map_err(|error| StorageError::io(&path, "open", error))? {
+                return Err(StorageError::Locked { path, waited_ms: 0 });
+            }
+        }
+        let slot = self.slot_of(&path)?;
+        let file = slot.file();
+        let _lock = file.lock(self.options.lock_wait)?;
+        let now = self.options.clock.now();
+        let item = trash::put(self.disk(), &self.place, &path, session, now)?;
+        self.slots.close(&path);
+        Ok(item.trashed())
+    }
+
+    async fn restore(&self, session: &SessionId) -> Result<SessionFacts> {
+        let item = self.item(session)?;
+        let path = trash::restore(self.disk(), &self.place, &item)?;
+        let facts = self.slot_of(&path)?.file().facts();
+        facts
+    }
+
+    async fn trashed(&self) -> Result<Vec<Trashed>> {
+        Ok(trash::list(self.disk(), &self.place)?.iter().map(trash::Item::trashed).collect())
+    }
+
+    async fn purge(&self, session: Option<&SessionId>, before: Timestamp) -> Result<Vec<Trashed>> {
+        let items = match session {
+            Some(session) => vec![self.item(session)?],
+            None => {
+                let mut items = trash::list(self.disk(), &self.place)?;
+                items.retain(|item| item.at < before);
+                items
+            }
+        };
+        for item in &items {
+            trash::purge(self.disk(), &self.place, item)?;
+        }
+        if let Place::Store(root) = &self.place {
+            let now = self.options.clock.now().as_micros();
+            blob_store::sweep(self.disk(), &self.place, root, now, self.options.lock_wait)?;
+        }
+        Ok(items.iter().map(trash::Item::trashed).collect())
+    }
+
+    async fn facts(&self, session: &SessionId) -> Result<SessionFacts> {
+        let slot = self.session(session)?;
+        let facts = slot.file().facts();
+        facts
+    }
+
+    async fn heads(&self, session: &SessionId) -> Result<Vec<Head>> {
+        let slot = self.session(session)?;
+        let file = slot.file();
+        Ok((0..file.index.len()).map(|at| file.head(at)).collect())
+    }
+
+    async fn append(&self, session: &SessionId, append: Append) -> Result<Appended> {
+        let path = self.path_of(session)?;
+        let slot = self.slot_of(&path)?;
+        let done = slot.append(append, self.options.clock.as_ref(), self.options.lock_wait);
+        if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Gone) {
+            self.slots.close(&path);
+        }
+        done
+    }
+
+    async fn read(&self, session: &SessionId, from: Seq, limit: usize) -> Result<ReadPage> {
+        let slot = self.session(session)?;
+        let mut file = slot.file();
+        file.reading(|file| {
+            let start =
+                file.index.recs().partition_point(|rec| rec.offset + u64::from(rec.len) < from)
+                    as u32;
+            let end = start.saturating_add(u32::try_from(limit).unwrap_or(u32::MAX));
+            let end = end.min(file.index.len());
+            let entries = (start..end)
+                .map(|at| file.stored(at))
+                .collect::<std::result::Result<Vec<_>, _>>()?;
+            let next = (end < file.index.len()).then(|| entries.last().map_or(from, |e| e.seq));
+            Ok(ReadPage { entries, next })
+        })
+    }
+
+    async fn get(&self, session: &SessionId, ids: &[EntryId]) -> Result<Vec<Option<Stored>>> {
+        let slot = self.session(session)?;
+        let mut file = slot.file();
+        file.reading(|file| {
+            ids.iter()
+                .map(|id| file.index.find(id.as_str()).map(|at| file.stored(at)).transpose())
+                .collect()
+        })
+    }
+
+    async fn path(&self, session: &SessionId, from: &EntryId, stop: PathStop) -> Result<PathRead> {
+        let slot = self.session(session)?;
+        let mut file = slot.file();
+        file.reading(|file| super::path::read(file, from, stop))
+    }
+
+    async fn sidecars(&self, session: &SessionId, targets: &[EntryId]) -> Result<Vec<Stored>> {
+        let slot = self.session(session)?;
+        let mut file = slot.file();
+        let wanted: HashSet<&EntryId> = targets.iter().collect();
+        file.reading(|file| {
+            let mut found = Vec::new();
+            for at in (0..file.index.len()).filter(|at| file.is_beside(*at)) {
+                let stored = file.stored(at)?;
+                let target = match &stored.entry.body {
+                    Body::Label { target_id: Some(target), .. } => Some(target),
+                    Body::Leaf { leaf_id: Some(target) } => Some(target),
+                    _ => stored.entry.parent_id.as_ref(),
+                };
+                if wanted.is_empty() || target.is_some_and(|target| wanted.contains(target)) {
+                    found.push(stored);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    async fn check(&self, session: &SessionId) -> Result<Vec<Diagnostic>> {
+        let slot = self.session(session)?;
+        let mut file = slot.file();
+        file.go_full()?;
+        super::path::check(&mut file)
+    }
+
+    async fn diagnostics(&self, session: &SessionId) -> Result<Vec<Diagnostic>> {
+        let slot = self.session(session)?;
+        let findings = slot.file().findings();
+        Ok(findings)
+    }
+
+    async fn watch(&self, session: &SessionId, cursor: Cursor) -> Result<Box<dyn Watch>> {
+        check_cursor(&cursor)?;
+        let slot = self.session(session)?;
+        Ok(Box::new(FileWatch::new(slot, cursor)))
+    }
+
+    async fn put_blob(&self, bytes: &[u8]) -> Result<String> {
+        blob_store::put(self.disk(), self.root()?, bytes, self.options.lock_wait)
+    }
+
+    async fn get_blob(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        blob_store::get(self.disk(), self.root()?, name)
+    }
+
+    async fn rewrite(&self, session: &SessionId, rewrite: Rewrite) -> Result<Rewritten> {
+        let slot = self.session(session)?;
+        let mut file = slot.file();
+        let now = self.options.clock.now();
+        // A missing header is what a repair is for.
+        let headless = file
+            .header
+            .diagnostics
+            .iter()
+            .any(|finding| finding.kind == forkwood_core::DiagnosticKind::NoHeader);
+        if !(headless && rewrite == Rewrite::Repair) {
+            file.writable()?;
+        }
+        let _lock = file.lock(self.options.lock_wait)?;
+        file.refresh()?;
+        match rewrite {
+            Rewrite::Repair => file.repair(now),
+            Rewrite::Vacuum { prune_branches } => file.vacuum(prune_branches),
+            Rewrite::Reset => file.reset(|file| {
+                let folder = self.place.trash().join(rewrite::reset_name(&file.path, now));
+                self.disk()
+                    .create_folders(&folder)
+                    .map_err(|error| StorageError::io(&folder, "make the trash", error))?;
+                let kept = folder.join(file.path.file_name().unwrap_or_default());
+                self.disk()
+                    .link(&file.path, &kept)
+                    .and_then(|()| self.disk().sync_folder(&folder))
+                    .map_err(|error| StorageError::io(&kept, "keep the old log as", error))?;
+                Ok(kept)
+            }),
+        }
+    }
+}
+
+/// Why a file is no row of a list.
+fn problem(path: PathBuf, error: &StorageError) -> Problem {
+    let message = error.to_string();
+    let kind = match error {
+        StorageError::Damaged { problem, .. } if problem.starts_with("is empty") => "empty",
+        StorageError::Damaged { .. } => "damaged",
+        StorageError::Unsupported { .. } => "foreign",
+        _ => "unreadable",
+    };
+    Problem { path, kind, message }
+}
+
+impl From<Trouble> for StorageError {
+    fn from(trouble: Trouble) -> StorageError {
+        match trouble {
+            Trouble::Storage(error) => error,
+            Trouble::NeedFull => StorageError::invalid("the file changed while it was read"),
+        }
+    }
+}

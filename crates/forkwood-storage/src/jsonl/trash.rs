@@ -1,0 +1,208 @@
+//! Deletion: to a trash, with a log, and back.
+//!
+//! `trash/<microseconds>-<id>/` holds the file under its own name, what lies beside it (torn
+//! tails, a pointer, the sub-agents' sessions), and `origin`, which says where it was.
+
+use std::path::{Path, PathBuf};
+
+use forkwood_core::json::{Object, ObjectWriter};
+use forkwood_core::{SessionId, Timestamp};
+
+use super::append::lock_path;
+use super::place::Place;
+use super::pointer;
+use crate::disk::{Disk, NodeKind, read_from, write_whole};
+use crate::{Result, StorageError, Trashed};
+
+const ORIGIN: &str = "origin";
+const LOG: &str = "deletions.log";
+
+/// A session in the trash.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub folder: PathBuf,
+    pub id: SessionId,
+    /// Where the file was.
+    pub origin: PathBuf,
+    pub at: Timestamp,
+}
+
+impl Item {
+    pub(super) fn file(&self) -> PathBuf {
+        self.folder.join(self.origin.file_name().unwrap_or_default())
+    }
+
+    pub(super) fn trashed(&self) -> Trashed {
+        Trashed { id: self.id.clone(), path: Some(self.file()), at: self.at }
+    }
+}
+
+fn io<'p>(path: &'p Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> StorageError + 'p {
+    move |error| StorageError::io(path, doing, error)
+}
+
+/// Moves a session file and what belongs to it to the trash.
+pub(super) fn put(
+    disk: &dyn Disk,
+    place: &Place,
+    path: &Path,
+    id: &SessionId,
+    at: Timestamp,
+) -> Result<Item> {
+    let folder = place.trash().join(format!("{}-{id}", at.as_micros()));
+    disk.create_folders(&folder).map_err(io(&folder, "make the trash"))?;
+    let item = Item { folder, id: id.clone(), origin: path.to_path_buf(), at };
+    let mut origin = ObjectWriter::new();
+    origin
+        .raw("version", "1")
+        .str("id", id.as_str())
+        .str("path", &path.to_string_lossy())
+        .raw("deletedAt", &at.to_string());
+    let origin_file = item.folder.join(ORIGIN);
+    write_whole(disk, &origin_file, format!("{}\n", origin.finish()).as_bytes(), true)
+        .map_err(io(&origin_file, "write"))?;
+    log(disk, place, "delete", &item)?;
+    disk.rename(path, &item.file()).map_err(io(path, "move to the trash"))?;
+    for beside in belongings(disk, path) {
+        let name = beside.file_name().unwrap_or_default().to_owned();
+        disk.rename(&beside, &item.folder.join(name)).map_err(io(&beside, "move to the trash"))?;
+    }
+    let subagents = place.sessions().join(id.as_str());
+    if matches!(place, Place::Store(_))
+        && disk.meta(&subagents).is_ok_and(|meta| meta.kind == NodeKind::Folder)
+    {
+        disk.rename(&subagents, &item.folder.join("subagents-of"))
+            .map_err(io(&subagents, "move to the trash"))?;
+    }
+    // The lock of a file that is gone guards nothing; whoever waits for it sees `gone`.
+    let _ = disk.remove(&lock_path(path));
+    for folder in [path.parent(), Some(item.folder.as_path())].into_iter().flatten() {
+        disk.sync_folder(folder).map_err(io(folder, "sync"))?;
+    }
+    Ok(item)
+}
+
+/// Torn tails and the pointer of a file.
+fn belongings(disk: &dyn Disk, path: &Path) -> Vec<PathBuf> {
+    let Some(folder) = path.parent() else { return Vec::new() };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let torn = format!("{name}.torn-");
+    let mut found: Vec<PathBuf> = disk
+        .names(folder)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|other| other.to_string_lossy().starts_with(&torn))
+        .map(|other| folder.join(other))
+        .collect();
+    let pointer = pointer::path_of(path);
+    if disk.meta(&pointer).is_ok() {
+        found.push(pointer);
+    }
+    found
+}
+
+/// One line in the log of the trash.
+fn log(disk: &dyn Disk, place: &Place, what: &str, item: &Item) -> Result<()> {
+    let path = place.trash().join(LOG);
+    let mut line = ObjectWriter::new();
+    line.raw("at", &item.at.to_string())
+        .str("what", what)
+        .str("id", item.id.as_str())
+        .str("path", &item.origin.to_string_lossy());
+    let line = format!("{}\n", line.finish());
+    let file = match disk.create_new(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => disk.open_append(&path),
+        other => other,
+    }
+    .map_err(io(&path, "open"))?;
+    file.append(line.as_bytes()).and_then(|_| file.sync()).map_err(io(&path, "write"))
+}
+
+/// What lies in the trash, newest first.
+pub(super) fn list(disk: &dyn Disk, place: &Place) -> Result<Vec<Item>> {
+    let trash = place.trash();
+    let names = match disk.names(&trash) {
+        Ok(names) => names,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StorageError::io(trash, "read", error)),
+    };
+    let mut items: Vec<Item> =
+        names.into_iter().filter_map(|name| read_item(disk, &trash.join(name))).collect();
+    items.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.id.cmp(&b.id)));
+    Ok(items)
+}
+
+fn read_item(disk: &dyn Disk, folder: &Path) -> Option<Item> {
+    let file = disk.open_read(&folder.join(ORIGIN)).ok()?;
+    let bytes = read_from(file.as_ref(), 0, file.meta().ok()?.len.min(64 * 1024)).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let object = Object::parse(text.trim_end()).ok()?;
+    Some(Item {
+        folder: folder.to_path_buf(),
+        id: SessionId::new(object.text("id")?.as_str()?).ok()?,
+        origin: PathBuf::from(object.text("path")?.as_str()?),
+        at: Timestamp::parse_seconds(object.get("deletedAt")?)?,
+    })
+}
+
+/// Brings a session back to where it was.
+pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<PathBuf> {
+    let target = &item.origin;
+    let folder = target.parent().unwrap_or(Path::new("."));
+    // The trash only ever gives back to the place it took from.
+    if !folder.starts_with(place.sessions()) {
+        return Err(StorageError::invalid(format!(
+            "{}: the trash says it was in {}, which is not in this store",
+            item.folder.display(),
+            folder.display()
+        )));
+    }
+    disk.create_folders(folder).map_err(io(folder, "make"))?;
+    match disk.link(&item.file(), target) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(StorageError::SessionExists { session: item.id.clone() });
+        }
+        Err(error) => return Err(StorageError::io(target, "restore", error)),
+    }
+    disk.sync_folder(folder).map_err(io(folder, "sync"))?;
+    disk.remove(&item.file()).map_err(io(&item.folder, "tidy"))?;
+    for name in disk.names(&item.folder).map_err(io(&item.folder, "read"))? {
+        let from = item.folder.join(&name);
+        let to = match name.to_str() {
+            Some(ORIGIN) => continue,
+            Some("subagents-of") => place.sessions().join(item.id.as_str()),
+            _ => folder.join(&name),
+        };
+        if disk.meta(&to).is_err() {
+            disk.rename(&from, &to).map_err(io(&from, "restore"))?;
+        }
+    }
+    let _ = disk.remove(&item.folder.join(ORIGIN));
+    let _ = disk.remove_folder(&item.folder);
+    log(disk, place, "restore", item)?;
+    Ok(target.clone())
+}
+
+/// Removes from the trash, for good.
+pub(super) fn purge(disk: &dyn Disk, place: &Place, item: &Item) -> Result<()> {
+    log(disk, place, "purge", item)?;
+    remove_all(disk, &item.folder).map_err(io(&item.folder, "purge"))
+}
+
+/// Removes a folder of the trash and what is in it. Links are removed, never followed.
+fn remove_all(disk: &dyn Disk, folder: &Path) -> std::io::Result<()> {
+    let mut folders = vec![folder.to_path_buf()];
+    let mut order = Vec::new();
+    while let Some(next) = folders.pop() {
+        for name in disk.names(&next)? {
+            let path = next.join(name);
+            match disk.meta(&path)?.kind {
+                NodeKind::Folder => folders.push(path),
+                _ => disk.remove(&path)?,
+            }
+        }
+        order.push(next);
+    }
+    order.iter().rev().try_for_each(|folder| disk.remove_folder(folder))
+}
