@@ -53,6 +53,8 @@ pub(super) struct SessionFile {
     tail: Vec<u8>,
     info: SessionInfo,
     infos_read: usize,
+    /// Where `main` stands by the lines alone, without a pointer file.
+    replayed: u32,
 }
 
 impl SessionFile {
@@ -100,6 +102,7 @@ impl SessionFile {
             tail: Vec::new(),
             info: SessionInfo::default(),
             infos_read: 0,
+            replayed: NONE,
         };
         opened.scan()?;
         Ok(opened)
@@ -152,11 +155,9 @@ impl SessionFile {
             self.index.set_main(leaf);
         }
         self.remember_tail()?;
-        if !self.dialect.policy().pointer_lines
-            && let Some(leaf) = pointer::read(self)
-        {
-            let leaf = leaf.and_then(|id| self.index.find(&id));
-            self.index.set_main(leaf);
+        self.replayed = self.index.lanes()[0].leaf;
+        if !self.dialect.policy().pointer_lines {
+            self.apply_pointer();
         }
         self.read_infos()?;
         if !self.full && !self.leaves_are_well() {
@@ -228,7 +229,7 @@ impl SessionFile {
         Ok(())
     }
 
-    /// A pointer file may have changed while the session file did not.
+    /// Takes a pointer file into account. It may change while the session file does not.
     fn apply_pointer(&mut self) {
         match pointer::read(self) {
             Some(leaf) => {
@@ -236,10 +237,8 @@ impl SessionFile {
                 self.index.set_main(leaf);
             }
             None => {
-                let last = (0..self.index.len()).rfind(|at| !self.index.is_sidecar(*at));
-                if self.index.main_moved {
-                    self.index.set_main(last);
-                }
+                let replayed = (self.replayed != NONE).then_some(self.replayed);
+                self.index.set_main(replayed);
             }
         }
     }
