@@ -83,7 +83,9 @@ impl SessionFile {
         }
         let wants_write = decisions.iter().any(|d| matches!(d, Ok(Decision::Write(_))));
         if wants_write {
-            self.remove_leftovers();
+            if !std::mem::replace(&mut self.tidied, true) {
+                self.remove_leftovers();
+            }
             if self.dialect.needs_migration() {
                 self.migrate()?;
             }

@@ -55,6 +55,8 @@ pub(super) struct SessionFile {
     infos_read: usize,
     /// Where `main` stands by the lines alone, without a pointer file.
     replayed: u32,
+    /// Whether leftovers of a crashed rewrite were looked for.
+    pub tidied: bool,
 }
 
 impl SessionFile {
@@ -103,6 +105,7 @@ impl SessionFile {
             info: SessionInfo::default(),
             infos_read: 0,
             replayed: NONE,
+            tidied: false,
         };
         opened.scan()?;
         Ok(opened)
@@ -125,6 +128,7 @@ impl SessionFile {
 
     /// Takes in what is there beyond what was read.
     fn scan(&mut self) -> Result<()> {
+        let known = self.index.len();
         loop {
             let scanner = Scanner {
                 file: self.file.as_ref(),
@@ -160,7 +164,7 @@ impl SessionFile {
             self.apply_pointer();
         }
         self.read_infos()?;
-        if !self.full && !self.leaves_are_well() {
+        if !self.full && !self.leaves_are_well(known) {
             self.full = true;
             self.restart();
             return self.scan();
@@ -176,10 +180,13 @@ impl SessionFile {
     }
 
     /// Whether the entries that lanes stand at can be read: appends hang from them.
-    fn leaves_are_well(&self) -> bool {
-        self.index.lanes().iter().all(|lane| {
-            lane.leaf == NONE || !matches!(self.stored(lane.leaf), Err(Trouble::NeedFull))
-        })
+    /// Only entries from `from` on are looked at: the others were, when they were new.
+    fn leaves_are_well(&self, from: u32) -> bool {
+        self.index
+            .lanes()
+            .iter()
+            .filter(|lane| lane.leaf != NONE && lane.leaf >= from)
+            .all(|lane| !matches!(self.stored(lane.leaf), Err(Trouble::NeedFull)))
     }
 
     fn remember_tail(&mut self) -> Result<()> {
