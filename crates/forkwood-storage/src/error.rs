@@ -153,6 +153,14 @@ pub enum StorageError {
         /// The id.
         entry: EntryId,
     },
+    /// A lane of that name is there already.
+    #[error("session {session}: lane {lane} exists already; move it, or choose another name")]
+    LaneExists {
+        /// The session.
+        session: String,
+        /// The lane.
+        lane: String,
+    },
     /// The lane does not stand where the writer expected.
     #[error(
         "session {session}: lane {lane} stands at {}, not at {}; another writer was first. \
@@ -280,9 +288,9 @@ impl StorageError {
             StorageError::AmbiguousSession { .. } | StorageError::AmbiguousEntry { .. } => {
                 ErrorKind::Ambiguous
             }
-            StorageError::SessionExists { .. } | StorageError::EntryExists { .. } => {
-                ErrorKind::Exists
-            }
+            StorageError::SessionExists { .. }
+            | StorageError::EntryExists { .. }
+            | StorageError::LaneExists { .. } => ErrorKind::Exists,
             StorageError::Conflict { .. } => ErrorKind::Conflict,
             StorageError::BeforeFloor { .. } => ErrorKind::BeforeFloor,
             StorageError::Invalid { .. } => ErrorKind::Invalid,
