@@ -67,7 +67,7 @@ const BRIDGE_WINDOW: usize = 4096;
 /// Settles links. With `bridge` false, cut and orphaned entries become roots: the view of a
 /// program that knows no bridges.
 pub fn settle(links: &[Link], bridge: bool) -> Settled {
-    let mut parents: Vec<Option<u32>> = (0..links.len()).map(|i| climb(links, i)).collect();
+    let mut parents = climb_all(links);
     let mut cuts: Vec<Cut> = Vec::new();
     let mut on_ring: HashSet<u32> = HashSet::new();
     for at in ring_cuts(&parents) {
@@ -99,19 +99,33 @@ pub fn settle(links: &[Link], bridge: bool) -> Settled {
     Settled { parents, cuts }
 }
 
-/// The nearest path ancestor above an entry: sidecars between are skipped.
-fn climb(links: &[Link], start: usize) -> Option<u32> {
-    let mut at = start;
-    // A ring of sidecars alone ends by the bound; it is then treated as having no ancestor.
-    for _ in 0..=links.len() {
-        match links[at].parent {
-            Parent::Root | Parent::Missing => return None,
-            Parent::At(p) if (p as usize) >= links.len() => return None,
-            Parent::At(p) if links[p as usize].sidecar => at = p as usize,
-            Parent::At(p) => return Some(p),
-        }
-    }
-    None
+/// The nearest path ancestor above each entry: sidecars between are skipped. Each sidecar is
+/// looked through once, however long the chains are.
+fn climb_all(links: &[Link]) -> Vec<Option<u32>> {
+    // What stands above a sidecar; a ring of sidecars alone has nothing above it.
+    let mut above: HashMap<u32, Option<u32>> = HashMap::new();
+    let mut chain = Vec::new();
+    let mut climb = |start: usize| {
+        let mut at = start;
+        let found = loop {
+            match links[at].parent {
+                Parent::Root | Parent::Missing => break None,
+                Parent::At(p) if (p as usize) >= links.len() => break None,
+                Parent::At(p) if !links[p as usize].sidecar => break Some(p),
+                Parent::At(p) => match above.get(&p) {
+                    Some(known) => break *known,
+                    None => {
+                        above.insert(p, None);
+                        chain.push(p);
+                        at = p as usize;
+                    }
+                },
+            }
+        };
+        above.extend(chain.drain(..).map(|sidecar| (sidecar, found)));
+        found
+    };
+    (0..links.len()).map(&mut climb).collect()
 }
 
 /// For each ring, the position of its member that stands first.

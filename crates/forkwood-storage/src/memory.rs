@@ -79,7 +79,8 @@ impl SessionStorage for MemoryStorage {
     }
 
     async fn purge(&self, session: Option<&SessionId>, before: Timestamp) -> Result<Vec<Trashed>> {
-        self.0.purge(session, before).await
+        let purged = self.0.purge(session, before).await?;
+        Ok(purged.into_iter().map(|trashed| Trashed { path: None, ..trashed }).collect())
     }
 
     async fn facts(&self, session: &SessionId) -> Result<SessionFacts> {
@@ -131,7 +132,7 @@ impl SessionStorage for MemoryStorage {
     }
 
     async fn rewrite(&self, session: &SessionId, rewrite: Rewrite) -> Result<Rewritten> {
-        self.0.rewrite(session, rewrite).await
+        self.0.rewrite(session, rewrite).await.map(|done| Rewritten { backup: None, ..done })
     }
 }
 

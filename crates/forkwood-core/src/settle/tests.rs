@@ -109,3 +109,19 @@ proptest! {
         }
     }
 }
+
+/// Chains of sidecars that name each other cost no more than their length.
+#[test]
+fn long_chains_and_rings_of_sidecars() {
+    const COUNT: u32 = 200_000;
+    let sidecar = |parent| Link { parent, lane: 0, sidecar: true };
+    let mut links: Vec<Link> = vec![Link { parent: Parent::Root, lane: 0, sidecar: false }];
+    links.extend((2..=COUNT).map(|next| sidecar(Parent::At(next))));
+    links.push(sidecar(Parent::At(0)));
+    let settled = settle(&links, true);
+    assert!(settled.parents[1..].iter().all(|parent| *parent == Some(0)));
+    assert!(settled.cuts.is_empty());
+    links[COUNT as usize].parent = Parent::At(1);
+    let settled = settle(&links, false);
+    assert!(settled.parents.iter().all(Option::is_none));
+}

@@ -2,10 +2,14 @@
 //! system without Unix calls still works: without file modes, and with reads under a lock.
 
 #[cfg(all(unix, not(forkwood_portable)))]
-pub(super) use unix::{identity, mode, open_options, private_folder, read_at, sync_folder};
+pub(super) use unix::{
+    identity, is_named, mode, open_options, private_folder, read_at, sync_folder,
+};
 
 #[cfg(any(not(unix), forkwood_portable))]
-pub(super) use portable::{identity, mode, open_options, private_folder, read_at, sync_folder};
+pub(super) use portable::{
+    identity, is_named, mode, open_options, private_folder, read_at, sync_folder,
+};
 
 #[cfg(all(unix, not(forkwood_portable)))]
 mod unix {
@@ -29,6 +33,13 @@ mod unix {
 
     pub(in crate::disk) fn identity(meta: &Metadata) -> u128 {
         (u128::from(meta.dev()) << 64) | u128::from(meta.ino())
+    }
+
+    /// Whether an open file is still the one under its name.
+    pub(in crate::disk) fn is_named(file: &File, path: &Path) -> bool {
+        let here = file.metadata().map(|meta| identity(&meta));
+        let there = fs::symlink_metadata(path).map(|meta| identity(&meta));
+        matches!((here, there), (Ok(here), Ok(there)) if here == there)
     }
 
     pub(in crate::disk) fn mode(meta: &Metadata) -> Option<u32> {
@@ -87,6 +98,11 @@ mod portable {
             .ok()
             .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
             .map_or(0, |age| age.as_nanos())
+    }
+
+    /// An open file keeps its name on systems that cannot remove it meanwhile.
+    pub(in crate::disk) fn is_named(_file: &File, _path: &Path) -> bool {
+        true
     }
 
     pub(in crate::disk) fn mode(_meta: &Metadata) -> Option<u32> {

@@ -97,6 +97,26 @@ impl DiskFile for RealFile {
     }
 }
 
+impl RealDisk {
+    /// What stands in for a second name: a synced copy. The name is reserved first, so that no
+    /// file is overwritten.
+    fn copy_to(&self, from: &Path, to: &Path) -> io::Result<()> {
+        drop(self.create_new(to)?);
+        let temp = super::temp_name(to)?;
+        let copy = || -> io::Result<()> {
+            let mut copied = platform::open_options().write(true).create_new(true).open(&temp)?;
+            io::copy(&mut File::open(from)?, &mut copied)?;
+            copied.sync_all()?;
+            fs::rename(&temp, to)
+        };
+        copy().inspect_err(|_| {
+            // The error that led here is the one to tell.
+            let _ = fs::remove_file(&temp);
+            let _ = fs::remove_file(to);
+        })
+    }
+}
+
 impl Disk for RealDisk {
     fn open_read(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         // A FIFO would block at open: callers look at the kind first.
@@ -118,7 +138,14 @@ impl Disk for RealDisk {
     }
 
     fn create_folders(&self, path: &Path) -> io::Result<()> {
-        platform::private_folder(path)
+        let missing: Vec<&Path> =
+            path.ancestors().take_while(|folder| fs::symlink_metadata(folder).is_err()).collect();
+        platform::private_folder(path)?;
+        // A name in a new folder is only safe when the folder's own name is.
+        for folder in missing.into_iter().filter_map(Path::parent) {
+            self.sync_folder(folder)?;
+        }
+        Ok(())
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<OsString>> {
@@ -138,10 +165,7 @@ impl Disk for RealDisk {
                     io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied
                 ) =>
             {
-                drop(self.create_new(to)?);
-                fs::rename(from, to)?;
-                drop(self.create_new(from)?);
-                Ok(())
+                self.copy_to(from, to)
             }
             other => other,
         }
@@ -161,17 +185,18 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, path: &Path, shared: bool, wait: Duration) -> io::Result<Box<dyn LockGuard>> {
-        let file = platform::open_options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let open = || {
+            let mut options = platform::open_options();
+            options.read(true).write(true).create(true).truncate(false).open(path)
+        };
+        let mut file = open()?;
         let until = Instant::now() + wait;
         let mut pause = Duration::from_micros(50);
         loop {
             let taken = if shared { file.try_lock_shared() } else { file.try_lock() };
             match taken {
+                // Who deleted the session while this waited took the name of the lock with it.
+                Ok(()) if !platform::is_named(&file, path) => file = open()?,
                 Ok(()) => return Ok(Box::new(RealLock { _file: file })),
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => {

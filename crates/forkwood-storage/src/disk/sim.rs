@@ -42,6 +42,12 @@ struct State {
     syncs: u64,
     writes: u64,
     fail_syncs: bool,
+    /// How many operations changed something.
+    changes: u64,
+    /// The change at which the machine stops.
+    stop_at: Option<u64>,
+    /// Counts changes of files, as a clock of the disk.
+    clock: i64,
     /// No durable image is kept.
     volatile: bool,
 }
@@ -53,6 +59,7 @@ struct Node {
     /// Whether the file was cut since the last sync, so that it did not only grow.
     cut: bool,
     holders: usize,
+    modified: i64,
 }
 
 #[derive(Debug)]
@@ -86,6 +93,22 @@ impl Drop for SimLock {
     }
 }
 
+impl State {
+    /// Counts a change; an error where the machine has stopped.
+    fn change(&mut self) -> io::Result<()> {
+        self.changes += 1;
+        match self.stop_at {
+            Some(stop) if self.changes > stop => Err(io::Error::other("the machine stopped")),
+            _ => Ok(()),
+        }
+    }
+
+    fn touch(&mut self, node: usize) {
+        self.clock += 1;
+        self.nodes[node].modified = self.clock;
+    }
+}
+
 impl SimDisk {
     /// An empty disk.
     pub fn new() -> SimDisk {
@@ -112,14 +135,29 @@ impl SimDisk {
             durable: node.durable.clone(),
             cut: node.cut,
             holders: 0,
+            modified: node.modified,
         });
         SimDisk(Arc::new(Mutex::new(State {
             nodes: nodes.collect(),
             live: state.live.clone(),
             durable: state.durable.clone(),
             folders: state.folders.clone(),
+            clock: state.clock,
+            volatile: state.volatile,
             ..State::default()
         })))
+    }
+
+    /// The machine stops at the `n`-th change from now, counted from 0: that change and all
+    /// after it fail. An append that it hits writes half of its bytes. `None`: it runs on.
+    pub fn stop_at_change(&self, n: Option<u64>) {
+        let mut state = self.state();
+        state.stop_at = n.map(|n| state.changes + n);
+    }
+
+    /// How many operations changed something so far.
+    pub fn changes(&self) -> u64 {
+        self.state().changes
     }
 
     /// The machine stops, and starts again with what reached the disk.
@@ -148,6 +186,7 @@ impl SimDisk {
         state.locks.clear();
         state.room = None;
         state.fail_syncs = false;
+        state.stop_at = None;
     }
 
     /// From now on only so many bytes can be appended; `None` = no limit.
@@ -177,6 +216,7 @@ impl SimDisk {
         let mut state = self.state();
         let node = state.nodes.len();
         state.nodes.push(Node { live: bytes.to_vec(), durable: bytes.to_vec(), ..Node::default() });
+        state.touch(node);
         state.live.insert(path.to_path_buf(), node);
         state.durable.insert(path.to_path_buf(), node);
         let folders: Vec<PathBuf> = path.ancestors().skip(1).map(Path::to_path_buf).collect();
@@ -206,6 +246,13 @@ impl DiskFile for SimFile {
     fn append(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.disk.state();
         state.writes += 1;
+        if let Err(stopped) = state.change() {
+            if state.stop_at == Some(state.changes - 1) {
+                let half = bytes[..bytes.len() / 2].to_vec();
+                state.nodes[self.node].live.extend_from_slice(&half);
+            }
+            return Err(stopped);
+        }
         let taken = match state.room {
             Some(0) => return Err(io::ErrorKind::StorageFull.into()),
             Some(room) => {
@@ -216,11 +263,13 @@ impl DiskFile for SimFile {
             None => bytes.len(),
         };
         state.nodes[self.node].live.extend_from_slice(&bytes[..taken]);
+        state.touch(self.node);
         Ok(taken)
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.state();
+        state.change()?;
         if state.fail_syncs {
             return Err(io::Error::other("the disk does not answer"));
         }
@@ -240,10 +289,12 @@ impl DiskFile for SimFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.disk.state();
+        state.change()?;
         let len = usize::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
         let node = &mut state.nodes[self.node];
         node.cut = true;
         node.live.resize(len, 0);
+        state.touch(self.node);
         Ok(())
     }
 
@@ -279,7 +330,7 @@ fn node_meta(state: &State, node: usize) -> Meta {
         kind: NodeKind::File,
         len: state.nodes[node].live.len() as u64,
         identity: node as u128 + 1,
-        modified: 0,
+        modified: state.nodes[node].modified,
         mode: Some(0o600),
     }
 }
@@ -300,6 +351,7 @@ impl Disk for SimDisk {
 
     fn create_new(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
+        state.change()?;
         if state.live.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -332,7 +384,9 @@ impl Disk for SimDisk {
 
     fn create_folders(&self, path: &Path) -> io::Result<()> {
         let folders: Vec<PathBuf> = path.ancestors().map(Path::to_path_buf).collect();
-        self.state().folders.extend(folders);
+        let mut state = self.state();
+        state.change()?;
+        state.folders.extend(folders);
         Ok(())
     }
 
@@ -348,6 +402,7 @@ impl Disk for SimDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state();
+        state.change()?;
         if state.folders.contains(from) {
             let moved = |path: &PathBuf| {
                 path.strip_prefix(from)
@@ -375,6 +430,7 @@ impl Disk for SimDisk {
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state();
+        state.change()?;
         if state.live.contains_key(to) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -384,15 +440,24 @@ impl Disk for SimDisk {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.state().live.remove(path).map(|_| ()).ok_or_else(missing)
+        let mut state = self.state();
+        state.change()?;
+        state.live.remove(path).map(|_| ()).ok_or_else(missing)
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.state().folders.remove(path).then_some(()).ok_or_else(missing)
+        let mut state = self.state();
+        state.change()?;
+        let filled = state.live.keys().chain(&state.folders).any(|p| p.parent() == Some(path));
+        if filled {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        state.folders.remove(path).then_some(()).ok_or_else(missing)
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.state();
+        state.change()?;
         let in_folder = |path: &PathBuf| path.parent() == Some(folder);
         state.durable.retain(|path, _| !in_folder(path));
         let live: Vec<_> =

@@ -9,7 +9,7 @@ use super::file::SessionFile;
 use super::plan::{Decision, Overlay, Planned};
 use super::pointer;
 use super::scan::Tail;
-use crate::disk::{LockGuard, NodeKind, TEMP_SUFFIX, read_from, write_whole};
+use crate::disk::{Disk, LockGuard, NodeKind, TEMP_SUFFIX, read_from, write_whole};
 use crate::{Append, Appended, AppendedEntry, Durability, Result, StorageError};
 
 /// The lock file of a session file.
@@ -18,20 +18,20 @@ pub(super) fn lock_path(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.lock"))
 }
 
-impl SessionFile {
-    /// Takes the lock that our own writers share. Owners of foreign files do not know it.
-    pub(super) fn lock(&self, wait: Duration) -> Result<Box<dyn LockGuard>> {
-        let path = lock_path(&self.path);
-        self.disk.lock(&path, false, wait).map_err(|error| match error.kind() {
-            std::io::ErrorKind::WouldBlock => StorageError::Locked {
-                path: self.path.clone(),
-                waited_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
-            },
-            std::io::ErrorKind::NotFound => StorageError::Gone { path: self.path.clone() },
-            _ => StorageError::io(path, "lock", error),
-        })
-    }
+/// Takes the lock that our own writers share. Owners of foreign files do not know it.
+pub(super) fn lock(disk: &dyn Disk, file: &Path, wait: Duration) -> Result<Box<dyn LockGuard>> {
+    let path = lock_path(file);
+    disk.lock(&path, false, wait).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => StorageError::Locked {
+            path: file.to_path_buf(),
+            waited_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        },
+        std::io::ErrorKind::NotFound => StorageError::Gone { path: file.to_path_buf() },
+        _ => StorageError::io(path, "lock", error),
+    })
+}
 
+impl SessionFile {
     /// Refuses to write what may only be read.
     pub(super) fn writable(&self) -> Result<()> {
         if let Some(version) = &self.header.newer_version {
@@ -49,13 +49,13 @@ impl SessionFile {
     }
 
     /// Appends a group of writes with one write and at most one sync. Each has its own answer.
+    /// The lock is held.
     pub(super) fn append_group(
         &mut self,
         writes: &[Append],
         clock: &dyn Clock,
-        wait: Duration,
     ) -> Vec<Result<Appended>> {
-        match self.try_append_group(writes, clock, wait) {
+        match self.try_append_group(writes, clock) {
             Ok(answers) => answers,
             Err(error) => repeat_error(error, writes.len()),
         }
@@ -65,10 +65,7 @@ impl SessionFile {
         &mut self,
         writes: &[Append],
         clock: &dyn Clock,
-        wait: Duration,
     ) -> Result<Vec<Result<Appended>>> {
-        self.writable()?;
-        let _lock = self.lock(wait)?;
         self.refresh()?;
         self.writable()?;
         let mut overlay = Overlay::default();
@@ -107,7 +104,14 @@ impl SessionFile {
         decision: std::result::Result<Decision, super::file::Trouble>,
     ) -> Result<Appended> {
         match decision {
-            Ok(Decision::Done(done)) => Ok(done),
+            Ok(Decision::Done(mut done)) => {
+                // What the same group wrote has its place only now.
+                for entry in done.entries.iter_mut().filter(|entry| entry.seq == 0) {
+                    let at = self.index.find(entry.id.as_str());
+                    entry.seq = at.map_or_else(|| self.end(), |at| self.head(at).seq);
+                }
+                Ok(done)
+            }
             Ok(Decision::Write(planned)) => {
                 let entries = planned.lines.iter().map(|(entry, _)| {
                     let at = self.index.find(entry.id.as_str());
@@ -240,7 +244,7 @@ impl SessionFile {
 }
 
 /// One error for each of several writes.
-fn repeat_error(error: StorageError, count: usize) -> Vec<Result<Appended>> {
+pub(super) fn repeat_error(error: StorageError, count: usize) -> Vec<Result<Appended>> {
     let mut errors: Vec<Result<Appended>> = (1..count).map(|_| Err(copy_error(&error))).collect();
     errors.push(Err(error));
     errors

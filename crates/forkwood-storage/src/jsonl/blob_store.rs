@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use super::place::Place;
 use crate::blob::{is_blob_name, name_of};
-use crate::disk::{Disk, LockGuard, NodeKind, read_from, write_whole};
+use crate::disk::{Disk, LockGuard, NodeKind, TEMP_SUFFIX, read_from, write_whole};
 use crate::{Result, StorageError};
 
 /// Blobs younger than this are never removed: the entry that names one may still be written.
@@ -38,14 +38,27 @@ fn lock(disk: &dyn Disk, root: &Path, shared: bool, wait: Duration) -> Result<Bo
 }
 
 /// Keeps bytes, synced, and gives their name.
-pub(super) fn put(disk: &dyn Disk, root: &Path, bytes: &[u8], wait: Duration) -> Result<String> {
+pub(super) fn put(
+    disk: &dyn Disk,
+    root: &Path,
+    bytes: &[u8],
+    now: i64,
+    wait: Duration,
+) -> Result<String> {
     let name = name_of(bytes);
     let path = path_of(root, &name);
     let _lock = lock(disk, root, true, wait)?;
-    if disk.meta(&path).is_ok_and(|meta| meta.len == bytes.len() as u64) {
+    let parent = path.parent().unwrap_or(root);
+    // One that is old is written anew, since a purge would remove it before an entry names it;
+    // so is one that is damaged.
+    let young = |modified: i64| now.saturating_sub(modified) < MIN_AGE_MICROS / 2;
+    let kept =
+        disk.meta(&path).is_ok_and(|meta| meta.kind == NodeKind::File && young(meta.modified));
+    if kept && matches!(get(disk, root, &name), Ok(Some(_))) {
+        // Whoever wrote it may not have come to this yet.
+        disk.sync_folder(parent).map_err(|e| StorageError::io(parent, "sync", e))?;
         return Ok(name);
     }
-    let parent = path.parent().unwrap_or(root);
     disk.create_folders(parent).map_err(|e| StorageError::io(parent, "make", e))?;
     write_whole(disk, &path, bytes, true).map_err(|e| StorageError::io(&path, "write", e))?;
     Ok(name)
@@ -106,7 +119,9 @@ pub(super) fn sweep(
             let path = folder.join(&name);
             let Ok(meta) = disk.meta(&path) else { continue };
             let old = now.saturating_sub(meta.modified) > MIN_AGE_MICROS;
-            if is_blob_name(&text) && old && !named.contains(&text) {
+            let leftover = text.starts_with('.') && text.ends_with(TEMP_SUFFIX);
+            let unnamed = is_blob_name(&text) && !named.contains(&text);
+            if old && meta.kind == NodeKind::File && (leftover || unnamed) {
                 disk.remove(&path).map_err(|e| StorageError::io(&path, "remove", e))?;
                 removed += 1;
             }

@@ -4,22 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forkwood_core::entry::SessionInfo;
-use forkwood_core::{Body, Diagnostic, Entry, EntryId, EntryKind, SessionId, Text};
+use forkwood_core::{Body, Diagnostic, Entry, EntryId, EntryKind, SessionId};
 
-use super::dialect::{Dialect, FileStart, Format, Header, LineContext, Recognised};
-use super::frame::{Frames, trim};
+use super::dialect::{Dialect, Format, Header, LineContext, Recognised};
+use super::frame::trim;
 use super::index::{Index, NONE, Rec};
 use super::pointer;
+pub(super) use super::recognise::damaged;
+use super::recognise::{recognise, session_id};
 use super::scan::{Progress, ScanError, Scanner, Tail, line_of};
-use crate::blob::hex;
 use crate::disk::{Disk, DiskFile, Meta, NodeKind, read_from};
-use crate::{FloorRule, Head, LaneState, Result, SessionFacts, StorageError, Stored};
+use crate::{Result, StorageError, Stored};
 
-/// How much of the start of a file a format is shown.
-const START_BYTES: u64 = 64 * 1024;
-const START_LINES: usize = 64;
 /// How much of the end is compared to see that a file only grew.
 const TAIL_BYTES: u64 = 4096;
+/// A record that is longer is read only where its body is asked for.
+pub(super) const LONG: u64 = 1024 * 1024;
 
 /// What reading can run into.
 #[derive(Debug)]
@@ -55,6 +55,8 @@ pub(super) struct SessionFile {
     infos_read: usize,
     /// Where `main` stands by the lines alone, without a pointer file.
     replayed: u32,
+    /// Where each lane stood when it was last seen that the entry there can be read.
+    seen_leaves: Vec<u32>,
     /// Whether leftovers of a crashed rewrite were looked for.
     pub tidied: bool,
 }
@@ -105,6 +107,7 @@ impl SessionFile {
             info: SessionInfo::default(),
             infos_read: 0,
             replayed: NONE,
+            seen_leaves: Vec::new(),
             tidied: false,
         };
         opened.scan()?;
@@ -128,7 +131,9 @@ impl SessionFile {
 
     /// Takes in what is there beyond what was read.
     fn scan(&mut self) -> Result<()> {
-        let known = self.index.len();
+        if !self.dialect.policy().pointer_lines && self.index.len() > 0 {
+            self.index.set_main((self.replayed != NONE).then_some(self.replayed));
+        }
         loop {
             let scanner = Scanner {
                 file: self.file.as_ref(),
@@ -164,7 +169,7 @@ impl SessionFile {
             self.apply_pointer();
         }
         self.read_infos()?;
-        if !self.full && !self.leaves_are_well(known) {
+        if !self.full && !self.leaves_are_well() {
             self.full = true;
             self.restart();
             return self.scan();
@@ -177,16 +182,25 @@ impl SessionFile {
         self.progress = Progress::start();
         self.infos_read = 0;
         self.info = SessionInfo::default();
+        self.seen_leaves.clear();
     }
 
-    /// Whether the entries that lanes stand at can be read: appends hang from them.
-    /// Only entries from `from` on are looked at: the others were, when they were new.
-    fn leaves_are_well(&self, from: u32) -> bool {
-        self.index
-            .lanes()
-            .iter()
-            .filter(|lane| lane.leaf != NONE && lane.leaf >= from)
-            .all(|lane| !matches!(self.stored(lane.leaf), Err(Trouble::NeedFull)))
+    /// Whether the entries that lanes stand at can be read: appends hang from them. Those that
+    /// were looked at before are not read again, and long ones only where they are asked for.
+    fn leaves_are_well(&mut self) -> bool {
+        self.seen_leaves.resize(self.index.lanes().len(), NONE);
+        for number in 0..self.seen_leaves.len() {
+            let leaf = self.index.lanes()[number].leaf;
+            if leaf == self.seen_leaves[number] {
+                continue;
+            }
+            let read = leaf != NONE && u64::from(self.index.rec(leaf).len) <= LONG;
+            if read && matches!(self.stored(leaf), Err(Trouble::NeedFull)) {
+                return false;
+            }
+            self.seen_leaves[number] = leaf;
+        }
+        true
     }
 
     fn remember_tail(&mut self) -> Result<()> {
@@ -227,7 +241,7 @@ impl SessionFile {
             }
             return Ok(());
         }
-        if same_file && meta.len >= self.meta.len && self.only_grew()? {
+        if same_file && meta.len >= self.progress.consumed && self.only_grew()? {
             self.meta = meta;
             return self.scan();
         }
@@ -252,7 +266,7 @@ impl SessionFile {
 
     /// Whether what was read is still there, with a clean end to go on from.
     fn only_grew(&self) -> Result<bool> {
-        if self.progress.tail != Tail::Clean {
+        if self.progress.tail == Tail::Unterminated {
             return Ok(false);
         }
         let take = self.tail.len() as u64;
@@ -305,7 +319,7 @@ impl SessionFile {
                 return Err(damaged(&self.path, &problem).into());
             }
         };
-        if !self.full && decoded.entry.id != id {
+        if !self.full && (decoded.entry.id != id || self.differs(&decoded.entry, at)) {
             return Err(Trouble::NeedFull);
         }
         let entry = Entry { id, parent_id, ..decoded.entry };
@@ -317,6 +331,16 @@ impl SessionFile {
             raw: Some(raw.into()),
         };
         Ok((stored, decoded.notes))
+    }
+
+    /// Whether a native entry says something else behind its body than the quick scan read
+    /// before it.
+    fn differs(&self, entry: &Entry, at: u32) -> bool {
+        let rec = self.index.rec(at);
+        self.dialect.name() == super::native::NAME
+            && (rec.kind != EntryKind::from_tag(&entry.body.tag().to_string_lossy())
+                || self.index.lanes()[usize::from(rec.lane)].lane != entry.lane
+                || !self.index.has_parent(at, entry.parent_id.as_ref().map(EntryId::as_str)))
     }
 
     /// Runs something that reads entries; where an entry is not what the quick scan told, reads
@@ -369,84 +393,6 @@ impl SessionFile {
         &self.info
     }
 
-    /// The end of the log as readers see it.
-    pub(super) fn end(&self) -> u64 {
-        self.index
-            .recs()
-            .last()
-            .map_or(self.progress.consumed, |rec| rec.offset + u64::from(rec.len) + 1)
-    }
-
-    /// The generation: in a native header, else a hash of the first line.
-    pub(super) fn generation(&self) -> Result<String> {
-        if let Some(generation) = &self.header.info.generation {
-            return Ok(generation.to_string_lossy().into_owned());
-        }
-        let mut frames = Frames::new(self.file.as_ref(), 0, self.meta.len, 1);
-        let first = frames.next().map_err(|error| StorageError::io(&self.path, "read", error))?;
-        let digest =
-            <sha2::Sha256 as sha2::Digest>::digest(first.map_or(&[][..], |(_, line)| line));
-        Ok(hex(&digest[..4]))
-    }
-
-    pub(super) fn facts(&self) -> Result<SessionFacts> {
-        let lanes = self.index.lanes().iter().map(|lane| LaneState {
-            lane: lane.lane.clone(),
-            leaf: (lane.leaf != NONE).then(|| self.index.id(lane.leaf)),
-        });
-        Ok(SessionFacts {
-            id: self.id.clone(),
-            shown_id: match self.header.session_id.is_empty() {
-                true => Text::from(self.id.as_str()),
-                false => self.header.session_id.clone(),
-            },
-            dialect: self.dialect.name(),
-            info: self.info.clone(),
-            forked_from: self.header.forked_from.clone(),
-            generation: self.generation()?,
-            end: self.end(),
-            rules: self.dialect.rules(),
-            floor: self.floor(),
-            ids: self.dialect.policy().ids,
-            read_only: self.read_only(),
-            path: Some(self.path.clone()),
-            lanes: lanes.collect(),
-            entries: u64::from(self.index.len()),
-        })
-    }
-
-    /// A floor that names no entry guards nothing.
-    fn floor(&self) -> FloorRule {
-        match &self.header.floor {
-            FloorRule::Strict(Some(floor)) if self.index.find(floor.as_str()).is_none() => {
-                FloorRule::Strict(None)
-            }
-            other => other.clone(),
-        }
-    }
-
-    fn read_only(&self) -> Option<String> {
-        match &self.header.newer_version {
-            Some(version) => Some(format!("it was written by a newer version ({version})")),
-            None => self.header.read_only.clone(),
-        }
-    }
-
-    pub(super) fn head(&self, at: u32) -> Head {
-        let rec = self.index.rec(at);
-        Head {
-            id: self.index.id(at),
-            parent_id: self.index.parent_id(at),
-            kind: rec.kind,
-            role: self.index.role(at),
-            lane: self.index.lanes()[usize::from(rec.lane)].lane.clone(),
-            sidecar: self.index.is_sidecar(at),
-            seq: rec.offset + u64::from(rec.len) + 1,
-            line: Some(u64::from(rec.line)),
-            bytes: u64::from(rec.len),
-        }
-    }
-
     pub(super) fn require(&self, id: &EntryId) -> Result<u32> {
         self.index.find(id.as_str()).ok_or_else(|| StorageError::EntryNotFound {
             session: self.id.to_string(),
@@ -466,74 +412,4 @@ impl SessionFile {
     pub(super) fn is_beside(&self, at: u32) -> bool {
         self.index.is_sidecar(at) || self.index.rec(at).kind == EntryKind::Label
     }
-}
-
-pub(super) fn damaged(path: &Path, problem: &str) -> StorageError {
-    StorageError::Damaged { path: path.to_path_buf(), problem: problem.to_owned() }
-}
-
-/// The id by which a file is known: its header's, where that can be a file name, else its own
-/// name's.
-pub(super) fn session_id(header: &Header, path: &Path) -> SessionId {
-    let from_header = SessionId::new(&header.session_id.to_string_lossy());
-    from_header.unwrap_or_else(|_| {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        SessionId::from_lossy(stem.rsplit('_').next().unwrap_or_default())
-    })
-}
-
-fn recognise(
-    path: &Path,
-    file: &dyn DiskFile,
-    meta: &Meta,
-    formats: &[Arc<dyn Format>],
-) -> Result<Recognised> {
-    if meta.len == 0 {
-        return Err(damaged(path, "is empty (0 bytes), so it is no session; nothing was changed"));
-    }
-    let window = meta.len.min(START_BYTES);
-    let start =
-        read_from(file, 0, window).map_err(|error| StorageError::io(path, "read", error))?;
-    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-        return Err(damaged(path, "is UTF-16; session files are UTF-8. It was left alone"));
-    }
-    let mut lines: Vec<(u64, &[u8])> = Vec::new();
-    let mut offset = 0;
-    for (number, line) in start.split(|b| *b == b'\n').enumerate() {
-        let (record, _) = trim(line, offset == 0);
-        offset += line.len() + 1;
-        if !record.is_empty() && lines.len() < START_LINES {
-            lines.push((number as u64 + 1, record));
-        }
-    }
-    if lines.is_empty() {
-        return Err(damaged(path, "holds nothing but white space, so it is no session"));
-    }
-    // A first line that is longer than the window is shown whole.
-    let first;
-    if lines.len() == 1 && meta.len > window {
-        let mut frames = Frames::new(file, 0, meta.len, 1);
-        let frame = frames.next().map_err(|error| StorageError::io(path, "read", error))?;
-        let frame = frame.map(|(frame, _)| frame);
-        if let Some(frame) = frame.filter(|frame| frame.len < 16 * 1024 * 1024) {
-            first = read_from(file, frame.offset, frame.len)
-                .map_err(|error| StorageError::io(path, "read", error))?;
-            lines = vec![(1, trim(&first, true).0)];
-        }
-    }
-    let start = FileStart { path, lines: &lines };
-    if let Some(found) = formats.iter().find_map(|format| format.recognise(&start)) {
-        return Ok(found);
-    }
-    let nuls = lines[0].1.iter().all(|b| *b == 0);
-    let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
-    Err(if nuls {
-        damaged(path, "holds NUL bytes only: its data never reached the disk. It was left alone")
-    } else {
-        StorageError::unsupported(format!(
-            "{}: not a session file of any known format ({}); it was left alone",
-            path.display(),
-            names.join(", ")
-        ))
-    })
 }

@@ -62,6 +62,7 @@ pub(super) struct Index {
     table: HashTable<u32>,
     hasher: RandomState,
     lanes: Vec<LaneRec>,
+    lane_numbers: HashMap<Lane, u16>,
     /// Entries whose parent is not known, with the name of it.
     unresolved: HashMap<u32, String>,
     /// Ids that are waited for, and by whom.
@@ -121,6 +122,7 @@ impl Index {
             table: HashTable::new(),
             hasher: RandomState::new(),
             lanes: vec![LaneRec { lane: Lane::main(), leaf: NONE, known: true }],
+            lane_numbers: HashMap::from([(Lane::main(), 0)]),
             unresolved: HashMap::new(),
             waiting: HashMap::new(),
             settled: HashMap::new(),
@@ -202,6 +204,25 @@ impl Index {
         &self.lanes
     }
 
+    /// The state of a lane that something named.
+    pub(super) fn lane(&self, lane: &Lane) -> Option<&LaneRec> {
+        self.lane_numbers.get(lane).map(|at| &self.lanes[usize::from(*at)])
+    }
+
+    /// Whether a record names this parent, as the scan took it.
+    pub(super) fn has_parent(&self, at: u32, name: Option<&str>) -> bool {
+        let parent = self.rec(at).parent;
+        match name {
+            None => parent == NONE,
+            Some(name) => self.find_exact(name).and_then(|found| self.above(found)) == Some(parent),
+        }
+    }
+
+    /// Forgets what was found from an offset on: the tail that is read again.
+    pub(super) fn forget_findings_from(&mut self, offset: u64) {
+        self.findings.retain(|finding| finding.offset.is_none_or(|at| at < offset));
+    }
+
     fn lane_index(&mut self, name: Option<&str>) -> u16 {
         let lane = match name {
             None => return 0,
@@ -210,14 +231,16 @@ impl Index {
                 Err(_) => return 0,
             },
         };
-        if let Some(at) = self.lanes.iter().position(|known| known.lane == lane) {
-            return at as u16;
+        if let Some(at) = self.lane_numbers.get(&lane) {
+            return *at;
         }
         if self.lanes.len() >= usize::from(u16::MAX) {
             return 0;
         }
+        let at = self.lanes.len() as u16;
+        self.lane_numbers.insert(lane.clone(), at);
         self.lanes.push(LaneRec { lane, leaf: NONE, known: true });
-        (self.lanes.len() - 1) as u16
+        at
     }
 
     pub(super) fn report(&mut self, finding: Diagnostic) {
@@ -302,7 +325,7 @@ impl Index {
     }
 
     /// An entry, or the nearest path entry above a sidecar.
-    fn above(&self, at: u32) -> Option<u32> {
+    pub(super) fn above(&self, at: u32) -> Option<u32> {
         if !self.is_sidecar(at) {
             return Some(at);
         }

@@ -6,17 +6,21 @@
 mod append;
 mod arena;
 mod blob_store;
+mod create;
 pub mod dialect;
+mod facts;
 mod file;
 mod frame;
 mod index;
 mod list;
 mod native;
+mod options;
 mod path;
 mod place;
 mod plan;
 mod pointer;
 pub mod quick;
+mod recognise;
 mod rewrite;
 mod salvage;
 mod scan;
@@ -30,7 +34,8 @@ pub use dialect::{
     ParentName, Policy, Recognised, RecordHead,
 };
 pub use native::{NAME as NATIVE, Native, VERSION, as_text, decode_native, either};
-pub use storage::{JsonlOptions, JsonlStorage};
+pub use options::JsonlOptions;
+pub use storage::JsonlStorage;
 
 #[cfg(test)]
 mod tests;

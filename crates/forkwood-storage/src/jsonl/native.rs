@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use forkwood_core::entry::codec::{self, Reader};
 use forkwood_core::json::Object;
 use forkwood_core::{
-    Diagnostic, DiagnosticKind, Entry, EntryKind, FoldRules, Role, Text, Timestamp,
+    Body, Diagnostic, DiagnosticKind, Entry, EntryId, EntryKind, FoldRules, Json, Lane, Role, Text,
+    Timestamp,
 };
 
 use super::dialect::{
@@ -185,9 +186,32 @@ pub fn as_text(line: &[u8]) -> std::result::Result<&str, LineFault> {
 pub fn decode_native(record: &[u8]) -> std::result::Result<Decoded, LineFault> {
     let text = as_text(record)?;
     let mut reader = Reader::lossless();
-    let entry = codec::decode(text, &mut reader)
-        .map_err(|error| LineFault::WrongShape(error.to_string()))?;
-    Ok(Decoded { entry, notes: reader.into_notes() })
+    let fault = match codec::decode(text, &mut reader) {
+        Ok(entry) => return Ok(Decoded { entry, notes: reader.into_notes() }),
+        Err(error) => error.to_string(),
+    };
+    let entry = undecoded(text).ok_or_else(|| LineFault::WrongShape(fault.clone()))?;
+    Ok(Decoded { entry, notes: vec![(DiagnosticKind::OddField, fault)] })
+}
+
+/// An entry whose body cannot be read, with all its fields as they stand.
+fn undecoded(text: &str) -> Option<Entry> {
+    const BASE: [&str; 7] = ["id", "parentId", "parent_id", "timestamp", "type", "lane", "more"];
+    let head = whole_head(text, false).ok()?;
+    let object = Object::parse(text).ok()?;
+    let extra = object.iter().filter(|(key, _)| !key.as_str().is_some_and(|k| BASE.contains(&k)));
+    Some(Entry {
+        id: EntryId::new(&head.id),
+        parent_id: match &head.parent {
+            ParentName::Named(name) => Some(EntryId::new(name)),
+            _ => None,
+        },
+        timestamp: head.timestamp,
+        lane: head.lane.and_then(|lane| Lane::new(&lane).ok()).unwrap_or_default(),
+        more: head.more,
+        body: Body::Unknown { tag: object.text("type")? },
+        extra: extra.map(|(key, raw)| (key.clone(), Json::from_raw(raw))).collect(),
+    })
 }
 
 fn quick_head<'l>(line: &'l [u8], found: &Quick<'l>, first: bool) -> Option<RecordHead<'l>> {
@@ -202,7 +226,9 @@ fn quick_head<'l>(line: &'l [u8], found: &Quick<'l>, first: bool) -> Option<Reco
         return None;
     }
     let parent = match found.parent {
-        QuickParent::Id("") | QuickParent::Absent | QuickParent::Null => ParentName::Root,
+        // It may stand behind the body.
+        QuickParent::Absent => return None,
+        QuickParent::Id("") | QuickParent::Null => ParentName::Root,
         QuickParent::Id(id) => ParentName::Named(Cow::Borrowed(id)),
     };
     let sidecar = is_sidecar(kind, false, first);
@@ -219,6 +245,13 @@ fn quick_head<'l>(line: &'l [u8], found: &Quick<'l>, first: bool) -> Option<Reco
         sidecar,
         moves: if sidecar { Moves::Nothing } else { Moves::ToSelf },
     })
+}
+
+/// A whole number as the codec reads it: `2`, and `2.0`.
+fn whole_number(json: &str) -> Option<u32> {
+    let number: f64 = serde_json::from_str(json).ok()?;
+    let fits = number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number);
+    fits.then(|| number.min(f64::from(u32::MAX)) as u32)
 }
 
 fn seconds(json: &str) -> Option<Timestamp> {
@@ -280,7 +313,7 @@ fn whole_head(text: &str, first: bool) -> std::result::Result<RecordHead<'_>, Li
         role: message.and_then(|m| m.text("role")).map(|role| Role::from_text(&role)),
         timestamp: object.get("timestamp").and_then(seconds),
         lane: text_at("lane", "lane"),
-        more: object.get("more").and_then(|json| json.parse().ok()).unwrap_or(0),
+        more: object.get("more").and_then(whole_number).unwrap_or(0),
         sidecar,
         moves,
     })

@@ -25,6 +25,8 @@ pub(super) struct Planned {
     pub lane: Lane,
     /// Where that lane stands afterwards.
     pub leaf: Option<EntryId>,
+    /// Where a pointer to each entry would stand.
+    anchors: Vec<Option<EntryId>>,
 }
 
 /// Either something to write, or the answer already.
@@ -38,7 +40,16 @@ pub(super) enum Decision {
 #[derive(Default)]
 pub(super) struct Overlay {
     leaves: HashMap<Lane, Option<EntryId>>,
-    added: HashMap<EntryId, (String, AppendedEntry)>,
+    added: HashMap<EntryId, Added>,
+}
+
+/// An entry that a group adds.
+struct Added {
+    fingerprint: String,
+    appended: AppendedEntry,
+    lane: Lane,
+    /// Where a pointer to it stands: itself, or the path entry above a sidecar.
+    anchor: Option<EntryId>,
 }
 
 impl Overlay {
@@ -51,6 +62,9 @@ impl Overlay {
     ) -> std::result::Result<Decision, Trouble> {
         if append.drafts.is_empty() {
             return Err(StorageError::invalid("there is nothing to append").into());
+        }
+        if append.drafts.iter().any(|draft| draft.id.as_str().is_empty()) {
+            return Err(StorageError::invalid("an entry needs an id that is not empty").into());
         }
         if let Some(done) = self.repeated(file, append)? {
             return Ok(Decision::Done(done));
@@ -68,10 +82,16 @@ impl Overlay {
         let (lane, start) = self.lane_for(file, append, policy)?;
         let planned = self.plan(file, append, lane, start, policy, now)?;
         self.leaves.insert(planned.lane.clone(), planned.leaf.clone());
-        for (entry, _) in &planned.lines {
+        for (entry, anchor) in planned.lines.iter().map(|(entry, _)| entry).zip(&planned.anchors) {
             let appended =
                 AppendedEntry { seq: 0, id: entry.id.clone(), parent_id: entry.parent_id.clone() };
-            self.added.insert(entry.id.clone(), (fingerprint(&entry.body), appended));
+            let added = Added {
+                fingerprint: fingerprint(&entry.body),
+                appended,
+                lane: planned.lane.clone(),
+                anchor: anchor.clone(),
+            };
+            self.added.insert(entry.id.clone(), added);
         }
         Ok(Decision::Write(planned))
     }
@@ -80,7 +100,7 @@ impl Overlay {
         if let Some(leaf) = self.leaves.get(lane) {
             return (true, leaf.clone());
         }
-        match file.index.lanes().iter().find(|known| known.lane == *lane) {
+        match file.index.lane(lane) {
             Some(known) => (known.known, (known.leaf != NONE).then(|| file.index.id(known.leaf))),
             None => (false, None),
         }
@@ -104,18 +124,54 @@ impl Overlay {
         }
         if append.on_conflict == OnConflict::Branch && policy.lanes {
             // Where the writer expected to be is where it goes on, on a lane of its own.
-            if let Some(expected) = &expected {
-                file.require(expected)?;
-            }
+            let start = match &expected {
+                Some(expected) => Some(self.anchor(file, &HashMap::new(), expected)?),
+                None => None,
+            };
             let first = append.drafts.iter().find(|draft| !draft.body.is_sidecar());
             let name = first.unwrap_or(&append.drafts[0]);
-            return Ok((append.lane.for_conflict(&name.id), expected));
+            return Ok((self.new_lane(file, append.lane.for_conflict(&name.id))?, start));
         }
         Err(StorageError::Conflict {
             session: file.id.to_string(),
             lane: append.lane.to_string(),
             expected,
             actual,
+        })
+    }
+
+    /// A lane of this name that nothing named before.
+    fn new_lane(&self, file: &SessionFile, name: Lane) -> Result<Lane> {
+        let taken = |lane: &Lane| file.index.lane(lane).is_some() || self.leaves.contains_key(lane);
+        let mut lane = name.clone();
+        for n in 2.. {
+            if !taken(&lane) {
+                break;
+            }
+            let end = format!("-{n}");
+            let stem = &name.as_str()[..name.as_str().len().min(64 - end.len())];
+            lane = Lane::new(&format!("{stem}{end}"))?;
+        }
+        Ok(lane)
+    }
+
+    /// Where a pointer to an entry stands: at it, or at the path entry above a sidecar.
+    fn anchor(
+        &self,
+        file: &SessionFile,
+        batch: &HashMap<&EntryId, Option<EntryId>>,
+        target: &EntryId,
+    ) -> Result<EntryId> {
+        let anchor = match (batch.get(target), self.added.get(target)) {
+            (Some(anchor), _) => anchor.clone(),
+            (None, Some(added)) => added.anchor.clone(),
+            (None, None) => {
+                let at = file.require(target)?;
+                file.index.above(at).map(|at| file.index.id(at))
+            }
+        };
+        anchor.ok_or_else(|| {
+            StorageError::invalid(format!("{target} stands beside the path, and no entry above it"))
         })
     }
 
@@ -131,29 +187,38 @@ impl Overlay {
         let mut leaf = start;
         let mut lines = Vec::with_capacity(append.drafts.len());
         let count = append.drafts.len() as u32;
-        let mut ids = std::collections::HashSet::new();
+        // Only one root: what has no parent otherwise hangs from it.
+        let root = (policy.one_root && file.index.len() > 0).then(|| file.index.id(0));
+        let native = file.dialect.name() == super::native::NAME;
+        let mut anchors = HashMap::new();
         for (at, draft) in append.drafts.iter().enumerate() {
-            if !ids.insert(&draft.id) {
+            if anchors.contains_key(&draft.id) {
                 return Err(StorageError::EntryExists {
                     session: file.id.to_string(),
                     entry: draft.id.clone(),
                 });
             }
             let mut parent_id = leaf.clone();
-            if let Body::Leaf { leaf_id: Some(target) } = &draft.body {
-                if !self.added.contains_key(target) && !ids.contains(target) {
+            let mut moved_to = None;
+            match &draft.body {
+                Body::Leaf { leaf_id: Some(target) } => {
+                    let anchor = self.anchor(file, &anchors, target)?;
+                    // A lane that is made here leaves no position; its first line hangs from
+                    // where it starts.
+                    parent_id = parent_id.or_else(|| Some(anchor.clone()));
+                    moved_to = Some(anchor);
+                }
+                Body::Leaf { leaf_id: None } if native => {
+                    return Err(StorageError::invalid("a leaf needs the id of an entry"));
+                }
+                Body::Label { target_id: Some(target), .. }
+                    if !self.added.contains_key(target) && !anchors.contains_key(target) =>
+                {
                     file.require(target)?;
                 }
-                // A lane that is made here leaves no position; its first line hangs from where
-                // it starts.
-                parent_id = parent_id.or_else(|| Some(target.clone()));
+                _ => {}
             }
-            if let Body::Label { target_id: Some(target), .. } = &draft.body
-                && !self.added.contains_key(target)
-                && !ids.contains(target)
-            {
-                file.require(target)?;
-            }
+            let parent_id = parent_id.or_else(|| root.clone());
             let entry = Entry {
                 id: draft.id.clone(),
                 parent_id,
@@ -167,16 +232,24 @@ impl Overlay {
             if let Some(line) = &line {
                 check_line(line)?;
             }
-            leaf = match &draft.body {
-                Body::Leaf { leaf_id } => leaf_id.clone(),
-                body if policy.pointer_lines && body.is_sidecar() && moves_nothing(file, body) => {
-                    leaf
-                }
+            let beside =
+                policy.pointer_lines && draft.body.is_sidecar() && moves_nothing(file, &draft.body);
+            let anchor = match &draft.body {
+                _ if beside => entry.parent_id.clone(),
+                Body::Leaf { .. } => moved_to.clone(),
                 _ => Some(draft.id.clone()),
             };
+            leaf = match &draft.body {
+                Body::Leaf { .. } => moved_to,
+                _ if beside => leaf,
+                _ => Some(draft.id.clone()),
+            };
+            anchors.insert(&draft.id, anchor);
             lines.push((entry, line));
         }
-        Ok(Planned { lines, lane, leaf })
+        let anchors = append.drafts.iter().map(|draft| anchors.remove(&draft.id).flatten());
+        let anchors = anchors.collect();
+        Ok(Planned { lines, lane, leaf, anchors })
     }
 
     /// The answer to a write whose entries are all there already, with the same bodies.
@@ -188,7 +261,9 @@ impl Overlay {
         let mut entries = Vec::new();
         for draft in &append.drafts {
             let found = match self.added.get(&draft.id) {
-                Some((body, appended)) => (*body == fingerprint(&draft.body), appended.clone()),
+                Some(added) => {
+                    (added.fingerprint == fingerprint(&draft.body), added.appended.clone())
+                }
                 None => match file.index.find(draft.id.as_str()) {
                     Some(at) => {
                         let stored = file.stored(at)?;
@@ -231,22 +306,27 @@ impl Overlay {
             .into());
         }
         // The first answer named the lane that the entries went to and where it stood then.
-        let last = entries.last().and_then(|last| file.index.find(last.id.as_str()));
-        let lane = last.map_or_else(
-            || append.lane.clone(),
-            |at| file.index.lanes()[usize::from(file.index.rec(at).lane)].lane.clone(),
-        );
-        let leaf = match append
-            .drafts
-            .iter()
-            .rev()
-            .find(|draft| !draft.body.is_sidecar() || matches!(draft.body, Body::Leaf { .. }))
-        {
-            Some(draft) => match &draft.body {
-                Body::Leaf { leaf_id } => leaf_id.clone(),
-                _ => Some(draft.id.clone()),
-            },
-            None => self.leaf(file, &lane).1,
+        let last = entries.last();
+        let lane = last.and_then(|last| match self.added.get(&last.id) {
+            Some(added) => Some(added.lane.clone()),
+            None => {
+                let at = file.index.find(last.id.as_str())?;
+                Some(file.index.lanes()[usize::from(file.index.rec(at).lane)].lane.clone())
+            }
+        });
+        let lane = lane.unwrap_or_else(|| append.lane.clone());
+        let moving = append.drafts.iter().rev().find(|draft| {
+            matches!(draft.body, Body::Leaf { .. })
+                || !(draft.body.is_sidecar() && moves_nothing(file, &draft.body))
+        });
+        let leaf = match moving.map(|draft| (&draft.id, &draft.body)) {
+            Some((_, Body::Leaf { leaf_id: Some(target) })) => {
+                Some(self.anchor(file, &HashMap::new(), target)?)
+            }
+            Some((_, Body::Leaf { leaf_id: None })) => None,
+            Some((id, _)) => Some(id.clone()),
+            // A sidecar's parent is where its lane stood.
+            None => last.and_then(|last| last.parent_id.clone()),
         };
         Ok(Some(Appended { entries, lane, leaf, repeated: true }))
     }
@@ -258,7 +338,7 @@ fn moves_nothing(file: &SessionFile, body: &Body) -> bool {
 }
 
 /// A line must stay one line, and short enough to be read again.
-fn check_line(line: &str) -> Result<()> {
+pub(super) fn check_line(line: &str) -> Result<()> {
     if line.len() as u64 > MAX_ENTRY_BYTES {
         return Err(StorageError::TooLarge {
             what: "an entry".to_owned(),

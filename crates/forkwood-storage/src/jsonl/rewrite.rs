@@ -1,10 +1,11 @@
 //! The changes that cannot be appends. Each keeps the old file, writes a whole new one beside it,
 //! and puts that in its place.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use forkwood_core::entry::codec;
-use forkwood_core::{Body, DiagnosticKind, EntryKind, Timestamp};
+use forkwood_core::{Body, DiagnosticKind, EntryId, EntryKind, Timestamp};
 
 use super::dialect::LineContext;
 use super::file::{SessionFile, damaged};
@@ -79,10 +80,15 @@ impl SessionFile {
     /// The first line with a new generation, for native files; as it is for others.
     fn first_line(&self) -> Result<Vec<u8>> {
         let mut frames = Frames::new(self.file.as_ref(), 0, self.meta.len, 1);
-        let next = frames.next().map_err(|e| StorageError::io(&self.path, "read", e))?;
-        let Some((frame, _)) = next else { return Ok(Vec::new()) };
-        let line = read_from(self.file.as_ref(), frame.offset, frame.len)
-            .map_err(|e| StorageError::io(&self.path, "read", e))?;
+        let line = loop {
+            let next = frames.next().map_err(|e| StorageError::io(&self.path, "read", e))?;
+            let Some((frame, _)) = next else { return Ok(Vec::new()) };
+            let line = read_from(self.file.as_ref(), frame.offset, frame.len)
+                .map_err(|e| StorageError::io(&self.path, "read", e))?;
+            if !trim(&line, frame.offset == 0).0.is_empty() {
+                break line;
+            }
+        };
         let (record, _) = trim(&line, true);
         if self.dialect.name() != super::native::NAME {
             return Ok(record.to_vec());
@@ -158,7 +164,7 @@ impl SessionFile {
             if !keep[at as usize] {
                 continue;
             }
-            out.extend_from_slice(&self.kept_line(at)?);
+            out.extend_from_slice(&self.kept_line(at, &keep)?);
             out.push(b'\n');
         }
         let kept = self.keep_copy("vacuum")?;
@@ -178,15 +184,43 @@ impl SessionFile {
         })
     }
 
-    /// A record as it stands; out of its batch, since not all of the batch may stay.
-    fn kept_line(&mut self, at: u32) -> Result<Vec<u8>> {
-        let stored = self.reading(|file| file.stored(at))?;
-        if stored.entry.more > 0 && self.dialect.policy().batches {
-            let mut entry = stored.entry;
-            entry.more = 0;
-            return Ok(codec::encode(&entry).into_bytes());
+    /// A record as it stands; out of its batch, since not all of the batch may stay, with the id
+    /// and parent that settling gave it, and away from a parent that goes.
+    fn kept_line(&mut self, at: u32, keep: &[bool]) -> Result<Vec<u8>> {
+        let raw = self.raw(at)?;
+        if self.dialect.name() != super::native::NAME {
+            return Ok(raw);
         }
-        self.raw(at)
+        let mut entry = self.reading(|file| file.stored(at))?.entry;
+        if self.index.parent(at).is_some_and(|parent| !keep[parent as usize]) {
+            entry.parent_id = Some(self.kept_parent(at, &entry.body, keep));
+        }
+        let repaired = String::from_utf8_lossy(&raw);
+        let as_it_is = super::native::decode_native(repaired.as_bytes()).is_ok_and(|decoded| {
+            (&decoded.entry.id, &decoded.entry.parent_id) == (&entry.id, &entry.parent_id)
+        });
+        if entry.more == 0 && as_it_is {
+            return Ok(raw);
+        }
+        entry.more = 0;
+        Ok(codec::encode(&entry).into_bytes())
+    }
+
+    /// Where a line hangs whose parent goes: from its nearest path ancestor, else from the entry
+    /// that it is about, else from the root.
+    fn kept_parent(&self, at: u32, body: &Body, keep: &[bool]) -> EntryId {
+        let about = match body {
+            Body::Label { target_id, .. } => target_id.as_ref(),
+            Body::Leaf { leaf_id } => leaf_id.as_ref(),
+            _ => None,
+        };
+        let on_path = |at: u32| match self.index.is_sidecar(at) {
+            true => self.index.parent(at),
+            false => Some(at),
+        };
+        let about = about.and_then(|id| self.index.find(id.as_str())).and_then(on_path);
+        let found = [self.index.parent(at), about].into_iter().flatten();
+        self.index.id(found.into_iter().find(|at| keep[*at as usize]).unwrap_or(0))
     }
 
     /// Which entries a vacuum keeps.
@@ -194,7 +228,7 @@ impl SessionFile {
         let count = self.index.len();
         let mut keep = vec![true; count as usize];
         // A pointer line counts until its lane moves again.
-        let mut last_leaf: std::collections::HashMap<u16, u32> = std::collections::HashMap::new();
+        let mut last_leaf: HashMap<u16, u32> = HashMap::new();
         for at in 0..count {
             let rec = *self.index.rec(at);
             let is_leaf = rec.kind == EntryKind::Leaf && self.index.is_sidecar(at);
@@ -213,20 +247,29 @@ impl SessionFile {
         let mut reached = vec![false; count as usize];
         let mut starts: Vec<u32> =
             self.index.lanes().iter().map(|lane| lane.leaf).filter(|leaf| *leaf != NONE).collect();
+        // For each entry its last label counts; one that was cleared reaches nothing.
+        let mut labels: HashMap<u32, bool> = HashMap::new();
+        let mut marked: HashMap<u32, u32> = HashMap::new();
         for at in 0..count {
-            if self.index.rec(at).kind == EntryKind::Label {
-                let target = self.reading(|file| {
-                    let stored = file.stored(at)?;
-                    Ok(match stored.entry.body {
-                        Body::Label { label: Some(label), target_id } if !label.is_empty() => {
-                            target_id.or(stored.entry.parent_id)
-                        }
-                        _ => None,
-                    })
-                })?;
-                starts.extend(target.and_then(|id| self.index.find(id.as_str())));
+            if self.index.rec(at).kind != EntryKind::Label {
+                continue;
+            }
+            let (target, says) = self.reading(|file| {
+                let stored = file.stored(at)?;
+                Ok(match stored.entry.body {
+                    Body::Label { label, target_id } => (
+                        target_id.or(stored.entry.parent_id),
+                        label.is_some_and(|label| !label.is_empty()),
+                    ),
+                    _ => (None, false),
+                })
+            })?;
+            if let Some(target) = target.and_then(|id| self.index.find(id.as_str())) {
+                labels.insert(target, says);
+                marked.insert(at, target);
             }
         }
+        starts.extend(labels.iter().filter(|(_, says)| **says).map(|(target, _)| *target));
         for start in starts {
             let mut next = Some(start);
             while let Some(at) = next
@@ -236,7 +279,11 @@ impl SessionFile {
             }
         }
         for at in 0..count {
-            let anchor = if self.index.is_sidecar(at) { self.index.parent(at) } else { Some(at) };
+            let anchor = match marked.get(&at) {
+                Some(target) => Some(*target),
+                None if self.index.is_sidecar(at) => self.index.parent(at),
+                None => Some(at),
+            };
             let is_info = self.index.rec(at).kind == EntryKind::SessionInfo;
             if at > 0 && !is_info && anchor.is_some_and(|anchor| !reached[anchor as usize]) {
                 keep[at as usize] = false;

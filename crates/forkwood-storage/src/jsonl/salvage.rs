@@ -18,7 +18,10 @@ pub(super) fn records(line: &[u8]) -> Vec<Range<usize>> {
         found.push(start..at + len);
         at += len;
     }
-    if line[at..].iter().all(u8::is_ascii_whitespace) {
+    // What is only the start of a value may hold whole objects; they are parts of it, and no
+    // records. Behind a fragment that a record was glued to, the line is no start of anything.
+    let rest = serde_json::from_slice::<IgnoredAny>(&line[at..]);
+    if line[at..].iter().all(u8::is_ascii_whitespace) || rest.is_err_and(|error| error.is_eof()) {
         return found;
     }
     let starts = memchr::memmem::find_iter(&line[at..], b"{\"").map(|found| at + found);
@@ -60,6 +63,10 @@ mod tests {
         assert_eq!(found(&format!(r#"{a}{{"id":"t","con{b}"#)), [a, b]);
         assert_eq!(found(&format!("\0\0\0{b}")), [b]);
         assert!(found(r#"{"id":"t","message":{"role":"user"#).is_empty());
+        assert!(
+            found(r#"{"id":"t","message":{"content":[{"type":"toolCall","id":"c"}"#).is_empty()
+        );
+        assert!(found(r#"{"id":"t","data":{"id":"in","type":"leaf"}"#).is_empty());
         assert!(found("garbage").is_empty());
         assert!(found("").is_empty());
     }

@@ -11,6 +11,9 @@ use super::index::{Index, Place};
 use super::salvage;
 use crate::disk::{DiskFile, read_from};
 
+/// So many NUL bytes in a row were never written: a crash kept the data from the disk.
+const NEVER_WRITTEN: usize = 16;
+
 /// How the file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tail {
@@ -78,6 +81,9 @@ pub(super) struct Scanner<'a> {
 impl Scanner<'_> {
     /// Takes in everything up to `end`.
     pub(super) fn run(mut self, end: u64) -> Result<Progress, ScanError> {
+        if let Tail::Torn(offset) = self.progress.tail {
+            self.index.forget_findings_from(offset);
+        }
         let (consumed, line) = (self.progress.consumed, self.progress.line);
         let mut frames = Frames::new(self.file, consumed, end, line);
         let mut batch: Option<Batch> = None;
@@ -201,7 +207,7 @@ impl Scanner<'_> {
                 self.accept(heads, frame, base, batch)
             }
             Err(_) if !self.full && frame.terminated => Err(ScanError::NeedFull),
-            Err(fault) => self.damaged(frame, text, base, &fault, batch),
+            Err(fault) => self.damaged(frame, record, base, &fault, batch),
         }
     }
 
@@ -370,14 +376,14 @@ impl Scanner<'_> {
     fn damaged(
         &mut self,
         frame: &Frame,
-        text: &[u8],
+        record: &[u8],
         base: u64,
         fault: &LineFault,
         batch: &mut Option<Batch>,
     ) -> Result<(), ScanError> {
         let place = |finding: Diagnostic| finding.at(frame.number, frame.offset);
-        let nuls = text.iter().take_while(|b| **b == 0).count();
-        if nuls > 0 && nuls == text.len() {
+        let nuls = record.iter().take_while(|b| **b == 0).count();
+        if nuls > 0 && nuls == record.len() {
             let message = format!(
                 "{nuls} NUL bytes, where a crash kept the data from the disk; no entry is here"
             );
@@ -389,16 +395,22 @@ impl Scanner<'_> {
         }
         let found = match fault {
             LineFault::WrongShape(_) => Vec::new(),
-            _ => salvage::records(text),
+            _ => salvage::records(record),
         };
         let mut heads = Vec::new();
         for span in found {
+            let text = String::from_utf8_lossy(&record[span.clone()]);
             let mut here = Vec::new();
-            if self.heads(&text[span.clone()], frame, false, &mut here).is_ok() {
-                for head in &mut here {
-                    head.span = span.start + head.span.start..span.start + head.span.end;
+            if self.heads(text.as_bytes(), frame, false, &mut here).is_ok() {
+                // Spans count bytes as they stand, and not those of the repaired text.
+                let clean = text.len() == span.len();
+                for mut head in here {
+                    head.span = match clean {
+                        true => span.start + head.span.start..span.start + head.span.end,
+                        false => span.clone(),
+                    };
+                    heads.push(owned(head));
                 }
-                heads.extend(here);
             }
         }
         if heads.iter().any(|head| !head.header) {
@@ -430,7 +442,22 @@ impl Scanner<'_> {
             kind,
             format!("the line {why}; it is left out, its bytes are kept"),
         )));
-        Ok(())
+        // A line that was written counts as one of its batch, though it was damaged since.
+        let written = memchr::memmem::find(record, &[0; NEVER_WRITTEN]).is_none();
+        match batch.take() {
+            Some(open) if written && open.left == 1 => {
+                open.records.into_iter().try_for_each(|(head, place)| self.add(&head, place))
+            }
+            Some(mut open) if written => {
+                open.left -= 1;
+                *batch = Some(open);
+                Ok(())
+            }
+            open => {
+                *batch = open;
+                Ok(())
+            }
+        }
     }
 }
 

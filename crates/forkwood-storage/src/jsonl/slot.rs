@@ -1,12 +1,15 @@
 //! One session file, shared by the threads of a process, and the queue of its writers.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forkwood_core::Clock;
 
+use super::append::{self, repeat_error};
 use super::file::SessionFile;
+use crate::disk::{Disk, LockGuard};
 use crate::{Append, Appended, Durability, Result, StorageError};
 
 /// An open session file.
@@ -14,6 +17,10 @@ use crate::{Append, Appended, Durability, Result, StorageError};
 pub(super) struct Slot {
     /// The id as it was when the file was opened; known without waiting for the file.
     pub id: forkwood_core::SessionId,
+    path: PathBuf,
+    disk: Arc<dyn Disk>,
+    /// Whose turn it is to write, among the threads of this process.
+    turn: Mutex<()>,
     file: Mutex<SessionFile>,
     queue: Mutex<Queue>,
     answered: Condvar,
@@ -27,14 +34,38 @@ struct Queue {
     led: bool,
 }
 
+/// The right to write to a file, among threads and processes.
+#[derive(Debug)]
+pub(super) struct Turn<'s> {
+    _lock: Box<dyn LockGuard>,
+    _turn: MutexGuard<'s, ()>,
+}
+
 impl Slot {
     pub(super) fn new(file: SessionFile) -> Slot {
         Slot {
             id: file.id.clone(),
+            path: file.path.clone(),
+            disk: Arc::clone(&file.disk),
+            turn: Mutex::new(()),
             file: Mutex::new(file),
             queue: Mutex::new(Queue::default()),
             answered: Condvar::new(),
         }
+    }
+
+    /// Waits for the right to write. The file itself is not held meanwhile, so that readers of
+    /// this process never wait for writers of another.
+    pub(super) fn turn(&self, wait: Duration) -> Result<Turn<'_>> {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = append::lock(self.disk.as_ref(), &self.path, wait)?;
+        Ok(Turn { _lock: lock, _turn: turn })
+    }
+
+    /// Waits for the right to write, where the file can be written at all.
+    fn writing(&self, wait: Duration) -> Result<Turn<'_>> {
+        self.file().writable()?;
+        self.turn(wait)
     }
 
     /// The file; a panic of another thread leaves it readable, since it is read anew from disk
@@ -56,7 +87,8 @@ impl Slot {
         wait: Duration,
     ) -> Result<Appended> {
         let Durability::Group(window) = append.durability else {
-            return one(self.file().append_group(&[append], clock, wait));
+            let _turn = self.writing(wait)?;
+            return one(self.file().append_group(&[append], clock));
         };
         let ticket = {
             let mut queue = self.queue();
@@ -79,10 +111,14 @@ impl Slot {
             if !window.is_zero() {
                 std::thread::sleep(window);
             }
+            let turn = self.writing(wait);
             let mut file = self.file();
             let group: Vec<(u64, Append)> = self.queue().waiting.drain(..).collect();
             let (tickets, appends): (Vec<u64>, Vec<Append>) = group.into_iter().unzip();
-            let answers = file.append_group(&appends, clock, wait);
+            let answers = match turn {
+                Ok(_turn) => file.append_group(&appends, clock),
+                Err(error) => repeat_error(error, appends.len()),
+            };
             drop(file);
             let mut queue = self.queue();
             queue.answers.extend(tickets.into_iter().zip(answers));

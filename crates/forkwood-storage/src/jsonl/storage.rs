@@ -3,91 +3,28 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use forkwood_core::entry::codec;
-use forkwood_core::{Body, Clock, Diagnostic, Entry, EntryId, Lane, SessionId, Timestamp};
+use forkwood_core::{Body, Diagnostic, EntryId, SessionId, Timestamp};
 
-use super::dialect::Format;
-use super::file::{SessionFile, Trouble, damaged};
-use super::native::{Native, VERSION};
+use super::file::{SessionFile, Trouble};
+use super::options::JsonlOptions;
 use super::place::Place;
 use super::slot::{Slot, Slots};
 use super::watch::{FileWatch, check_cursor};
 use super::{blob_store, list, plan, rewrite, trash};
-use crate::disk::{Disk, RealDisk, write_whole};
+use crate::disk::Disk;
 use crate::{
     Append, Appended, Capabilities, Cursor, ErrorKind, Head, Listing, NewSession, Page, PathRead,
     PathStop, Problem, ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts, SessionRow,
-    SessionStorage, Sort, StorageError, Stored, SystemClock, Trashed, Watch, new_generation,
-    new_session_id,
+    SessionStorage, Sort, StorageError, Stored, Trashed, Watch,
 };
-
-/// How the storage works.
-#[derive(Clone, Debug)]
-pub struct JsonlOptions {
-    disk: Arc<dyn Disk>,
-    clock: Arc<dyn Clock>,
-    formats: Vec<Arc<dyn Format>>,
-    bridge: bool,
-    lock_wait: Duration,
-}
-
-impl Default for JsonlOptions {
-    fn default() -> JsonlOptions {
-        JsonlOptions {
-            disk: Arc::new(RealDisk),
-            clock: Arc::new(SystemClock),
-            formats: vec![Arc::new(Native)],
-            bridge: true,
-            lock_wait: Duration::from_secs(10),
-        }
-    }
-}
-
-impl JsonlOptions {
-    /// Foreign formats that are recognised, after the native one.
-    #[must_use]
-    pub fn with_formats(mut self, formats: &[Arc<dyn Format>]) -> JsonlOptions {
-        self.formats.extend(formats.iter().cloned());
-        self
-    }
-
-    /// Whether missing parents are bridged. Else the view is that of the owner's program.
-    #[must_use]
-    pub fn with_bridges(mut self, bridge: bool) -> JsonlOptions {
-        self.bridge = bridge;
-        self
-    }
-
-    /// Another disk; for tests.
-    #[must_use]
-    pub fn with_disk(mut self, disk: Arc<dyn Disk>) -> JsonlOptions {
-        self.disk = disk;
-        self
-    }
-
-    /// Where times come from.
-    #[must_use]
-    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> JsonlOptions {
-        self.clock = clock;
-        self
-    }
-
-    /// How long a writer waits for the lock of another.
-    #[must_use]
-    pub fn with_lock_wait(mut self, wait: Duration) -> JsonlOptions {
-        self.lock_wait = wait;
-        self
-    }
-}
 
 /// Sessions in files.
 #[derive(Debug)]
 pub struct JsonlStorage {
-    place: Place,
-    options: JsonlOptions,
+    pub(super) place: Place,
+    pub(super) options: JsonlOptions,
     slots: Slots,
 }
 
@@ -139,7 +76,7 @@ impl JsonlStorage {
         Ok((storage, id))
     }
 
-    fn disk(&self) -> &dyn Disk {
+    pub(super) fn disk(&self) -> &dyn Disk {
         self.options.disk.as_ref()
     }
 
@@ -147,11 +84,11 @@ impl JsonlStorage {
         SessionFile::open(path, &self.options.disk, &self.options.formats, self.options.bridge)
     }
 
-    fn slot_of(&self, path: &Path) -> Result<Arc<Slot>> {
+    pub(super) fn slot_of(&self, path: &Path) -> Result<Arc<Slot>> {
         self.slots.get(path, || self.open_file(path))
     }
 
-    fn root(&self) -> Result<&Path> {
+    pub(super) fn root(&self) -> Result<&Path> {
         match &self.place {
             Place::Store(root) => Ok(root),
             _ => Err(StorageError::unsupported(
@@ -176,7 +113,7 @@ impl JsonlStorage {
     }
 
     /// The file of a session: by what is open, by its name, else by the headers.
-    fn path_of(&self, id: &SessionId) -> Result<PathBuf> {
+    pub(super) fn path_of(&self, id: &SessionId) -> Result<PathBuf> {
         for (path, slot) in self.slots.paths() {
             if slot.id == *id {
                 return Ok(path);
@@ -214,42 +151,6 @@ impl JsonlStorage {
         SessionFile::peek_id(path, &self.options.disk, &self.options.formats)
     }
 
-    /// The lines of a new session.
-    fn new_lines(&self, new: &NewSession, id: &SessionId, now: Timestamp) -> Result<String> {
-        let mut info = new.info.clone();
-        info.session_id = Some(id.as_str().into());
-        info.version = Some(VERSION);
-        info.generation = Some(new_generation()?.into());
-        info.created_at = Some(info.created_at.unwrap_or(now));
-        let root = EntryId::from(uuid::Uuid::now_v7().simple().to_string());
-        let header = Entry {
-            id: root.clone(),
-            parent_id: None,
-            timestamp: Some(now),
-            lane: Lane::main(),
-            more: 0,
-            body: Body::SessionInfo(info),
-            extra: Vec::new(),
-        };
-        let mut out = codec::encode(&header);
-        out.push('\n');
-        let mut known: HashSet<&EntryId> = HashSet::from([&root]);
-        for entry in &new.entries {
-            if !known.insert(&entry.id) {
-                return Err(StorageError::EntryExists {
-                    session: id.to_string(),
-                    entry: entry.id.clone(),
-                });
-            }
-            let mut entry = entry.clone();
-            entry.parent_id = Some(entry.parent_id.unwrap_or_else(|| root.clone()));
-            entry.timestamp = Some(entry.timestamp.unwrap_or(now));
-            out.push_str(&codec::encode(&entry));
-            out.push('\n');
-        }
-        Ok(out)
-    }
-
     fn row(&self, path: &Path) -> Result<SessionRow> {
         // A list leaves no file open behind it.
         match self.slots.known(path) {
@@ -282,49 +183,7 @@ impl SessionStorage for JsonlStorage {
     }
 
     async fn create(&self, new: NewSession) -> Result<SessionFacts> {
-        self.root()?;
-        let now = self.options.clock.now();
-        let folder = match &new.subagent_of {
-            Some((parent, task)) => {
-                SessionId::new(task)?;
-                self.path_of(parent)?;
-                self.place.subagents_of(parent)
-            }
-            None => self.place.sessions(),
-        };
-        self.disk()
-            .create_folders(&folder)
-            .map_err(|error| StorageError::io(&folder, "make", error))?;
-        for attempt in 0..1000 {
-            let id = match &new.id {
-                Some(id) => id.clone(),
-                None => new_session_id(now)?,
-            };
-            if new.id.is_some() && self.path_of(&id).is_ok() {
-                return Err(StorageError::SessionExists { session: id });
-            }
-            let name = match &new.subagent_of {
-                Some((_, task)) if attempt == 0 => format!("agent-{task}.jsonl"),
-                Some((_, task)) => format!("agent-{task}-{}.jsonl", attempt + 1),
-                None => format!("{id}.jsonl"),
-            };
-            let path = folder.join(name);
-            let lines = self.new_lines(&new, &id, now)?;
-            match write_whole(self.disk(), &path, lines.as_bytes(), false) {
-                Ok(()) => {
-                    let slot = self.slot_of(&path)?;
-                    let facts = slot.file().facts();
-                    return facts;
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                    if new.id.is_some() && new.subagent_of.is_none() {
-                        return Err(StorageError::SessionExists { session: id });
-                    }
-                }
-                Err(error) => return Err(StorageError::io(path, "create", error)),
-            }
-        }
-        Err(damaged(&folder, "a thousand new names were all taken"))
+        self.make(&new)
     }
 
     async fn list(&self, page: Page) -> Result<Listing> {
@@ -393,8 +252,7 @@ impl SessionStorage for JsonlStorage {
             }
         }
         let slot = self.slot_of(&path)?;
-        let file = slot.file();
-        let _lock = file.lock(self.options.lock_wait)?;
+        let _turn = slot.turn(self.options.lock_wait)?;
         let now = self.options.clock.now();
         let item = trash::put(self.disk(), &self.place, &path, session, now)?;
         self.slots.close(&path);
@@ -423,6 +281,9 @@ impl SessionStorage for JsonlStorage {
         };
         for item in &items {
             trash::purge(self.disk(), &self.place, item)?;
+        }
+        if session.is_none() {
+            trash::purge_rest(self.disk(), &self.place, before)?;
         }
         if let Place::Store(root) = &self.place {
             let now = self.options.clock.now().as_micros();
@@ -527,7 +388,8 @@ impl SessionStorage for JsonlStorage {
     }
 
     async fn put_blob(&self, bytes: &[u8]) -> Result<String> {
-        blob_store::put(self.disk(), self.root()?, bytes, self.options.lock_wait)
+        let now = self.options.clock.now().as_micros();
+        blob_store::put(self.disk(), self.root()?, bytes, now, self.options.lock_wait)
     }
 
     async fn get_blob(&self, name: &str) -> Result<Option<Vec<u8>>> {
@@ -536,8 +398,8 @@ impl SessionStorage for JsonlStorage {
 
     async fn rewrite(&self, session: &SessionId, rewrite: Rewrite) -> Result<Rewritten> {
         let slot = self.session(session)?;
-        let mut file = slot.file();
         let now = self.options.clock.now();
+        let file = slot.file();
         // A missing header is what a repair is for.
         let headless = file
             .header
@@ -547,16 +409,16 @@ impl SessionStorage for JsonlStorage {
         if !(headless && rewrite == Rewrite::Repair) {
             file.writable()?;
         }
-        let _lock = file.lock(self.options.lock_wait)?;
+        drop(file);
+        let _turn = slot.turn(self.options.lock_wait)?;
+        let mut file = slot.file();
         file.refresh()?;
         match rewrite {
             Rewrite::Repair => file.repair(now),
             Rewrite::Vacuum { prune_branches } => file.vacuum(prune_branches),
             Rewrite::Reset => file.reset(|file| {
-                let folder = self.place.trash().join(rewrite::reset_name(&file.path, now));
-                self.disk()
-                    .create_folders(&folder)
-                    .map_err(|error| StorageError::io(&folder, "make the trash", error))?;
+                let name = rewrite::reset_name(&file.path, now);
+                let folder = trash::free_folder(self.disk(), &self.place, &name)?;
                 let kept = folder.join(file.path.file_name().unwrap_or_default());
                 self.disk()
                     .link(&file.path, &kept)

@@ -3,7 +3,7 @@
 //! `trash/<microseconds>-<id>/` holds the file under its own name, what lies beside it (torn
 //! tails, a pointer, the sub-agents' sessions), and `origin`, which says where it was.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use forkwood_core::json::{Object, ObjectWriter};
 use forkwood_core::{SessionId, Timestamp};
@@ -12,7 +12,7 @@ use super::append::lock_path;
 use super::place::Place;
 use super::pointer;
 use crate::disk::{Disk, NodeKind, read_from, write_whole};
-use crate::{Result, StorageError, Trashed};
+use crate::{ErrorKind, Result, StorageError, Trashed};
 
 const ORIGIN: &str = "origin";
 const LOG: &str = "deletions.log";
@@ -49,14 +49,13 @@ pub(super) fn put(
     id: &SessionId,
     at: Timestamp,
 ) -> Result<Item> {
-    let folder = place.trash().join(format!("{}-{id}", at.as_micros()));
-    disk.create_folders(&folder).map_err(io(&folder, "make the trash"))?;
+    let folder = free_folder(disk, place, &format!("{}-{id}", at.as_micros()))?;
     let item = Item { folder, id: id.clone(), origin: path.to_path_buf(), at };
     let mut origin = ObjectWriter::new();
     origin
         .raw("version", "1")
         .str("id", id.as_str())
-        .str("path", &path.to_string_lossy())
+        .str("path", &path.strip_prefix(place.sessions()).unwrap_or(path).to_string_lossy())
         .raw("deletedAt", &at.to_string());
     let origin_file = item.folder.join(ORIGIN);
     write_whole(disk, &origin_file, format!("{}\n", origin.finish()).as_bytes(), true)
@@ -76,10 +75,25 @@ pub(super) fn put(
     }
     // The lock of a file that is gone guards nothing; whoever waits for it sees `gone`.
     let _ = disk.remove(&lock_path(path));
-    for folder in [path.parent(), Some(item.folder.as_path())].into_iter().flatten() {
+    // First where it is now, then where it was: between the two it has both names.
+    for folder in [Some(item.folder.as_path()), path.parent()].into_iter().flatten() {
         disk.sync_folder(folder).map_err(io(folder, "sync"))?;
     }
     Ok(item)
+}
+
+/// A new folder in the trash; of things put there at the same time each has its own.
+pub(super) fn free_folder(disk: &dyn Disk, place: &Place, name: &str) -> Result<PathBuf> {
+    let trash = place.trash();
+    let mut folder = trash.join(name);
+    for n in 2.. {
+        if disk.meta(&folder).is_err() {
+            break;
+        }
+        folder = trash.join(format!("{name}~{n}"));
+    }
+    disk.create_folders(&folder).map_err(io(&folder, "make the trash"))?;
+    Ok(folder)
 }
 
 /// Torn tails and the pointer of a file.
@@ -127,22 +141,26 @@ pub(super) fn list(disk: &dyn Disk, place: &Place) -> Result<Vec<Item>> {
         Err(error) => return Err(StorageError::io(trash, "read", error)),
     };
     let mut items: Vec<Item> =
-        names.into_iter().filter_map(|name| read_item(disk, &trash.join(name))).collect();
+        names.into_iter().filter_map(|name| read_item(disk, place, &trash.join(name))).collect();
     items.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.id.cmp(&b.id)));
     Ok(items)
 }
 
-fn read_item(disk: &dyn Disk, folder: &Path) -> Option<Item> {
+/// What a folder of the trash holds; `None` where the file is not in it (any more): a deletion
+/// that a crash kept from being done, or a purge that it cut short.
+fn read_item(disk: &dyn Disk, place: &Place, folder: &Path) -> Option<Item> {
     let file = disk.open_read(&folder.join(ORIGIN)).ok()?;
     let bytes = read_from(file.as_ref(), 0, file.meta().ok()?.len.min(64 * 1024)).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let object = Object::parse(text.trim_end()).ok()?;
-    Some(Item {
+    let item = Item {
         folder: folder.to_path_buf(),
         id: SessionId::new(object.text("id")?.as_str()?).ok()?,
-        origin: PathBuf::from(object.text("path")?.as_str()?),
+        // The store may have moved since: the path is one below its sessions.
+        origin: place.sessions().join(object.text("path")?.as_str()?),
         at: Timestamp::parse_seconds(object.get("deletedAt")?)?,
-    })
+    };
+    disk.meta(&item.file()).is_ok_and(|meta| meta.kind == NodeKind::File).then_some(item)
 }
 
 /// Brings a session back to where it was.
@@ -150,7 +168,8 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
     let target = &item.origin;
     let folder = target.parent().unwrap_or(Path::new("."));
     // The trash only ever gives back to the place it took from.
-    if !folder.starts_with(place.sessions()) {
+    let climbs = target.components().any(|part| part == Component::ParentDir);
+    if climbs || !folder.starts_with(place.sessions()) {
         return Err(StorageError::invalid(format!(
             "{}: the trash says it was in {}, which is not in this store",
             item.folder.display(),
@@ -158,6 +177,22 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
         )));
     }
     disk.create_folders(folder).map_err(io(folder, "make"))?;
+    if disk.meta(target).is_ok() {
+        return Err(StorageError::SessionExists { session: item.id.clone() });
+    }
+    // What belongs to it comes first: the item is one of the trash as long as its file is there.
+    for name in disk.names(&item.folder).map_err(io(&item.folder, "read"))? {
+        let from = item.folder.join(&name);
+        let to = match name.to_str() {
+            Some(ORIGIN) => continue,
+            _ if from == item.file() => continue,
+            Some("subagents-of") => place.sessions().join(item.id.as_str()),
+            _ => folder.join(&name),
+        };
+        if disk.meta(&to).is_err() {
+            disk.rename(&from, &to).map_err(io(&from, "restore"))?;
+        }
+    }
     match disk.link(&item.file(), target) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -167,17 +202,6 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
     }
     disk.sync_folder(folder).map_err(io(folder, "sync"))?;
     disk.remove(&item.file()).map_err(io(&item.folder, "tidy"))?;
-    for name in disk.names(&item.folder).map_err(io(&item.folder, "read"))? {
-        let from = item.folder.join(&name);
-        let to = match name.to_str() {
-            Some(ORIGIN) => continue,
-            Some("subagents-of") => place.sessions().join(item.id.as_str()),
-            _ => folder.join(&name),
-        };
-        if disk.meta(&to).is_err() {
-            disk.rename(&from, &to).map_err(io(&from, "restore"))?;
-        }
-    }
     let _ = disk.remove(&item.folder.join(ORIGIN));
     let _ = disk.remove_folder(&item.folder);
     log(disk, place, "restore", item)?;
@@ -186,8 +210,45 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
 
 /// Removes from the trash, for good.
 pub(super) fn purge(disk: &dyn Disk, place: &Place, item: &Item) -> Result<()> {
-    log(disk, place, "purge", item)?;
-    remove_all(disk, &item.folder).map_err(io(&item.folder, "purge"))
+    match log(disk, place, "purge", item) {
+        // Where the disk is full, purging is what helps.
+        Err(error) if error.kind() == ErrorKind::NoSpace => {
+            remove_all(disk, &item.folder).map_err(io(&item.folder, "purge"))?;
+            let _ = log(disk, place, "purge", item);
+            Ok(())
+        }
+        Err(error) => Err(error),
+        Ok(()) => remove_all(disk, &item.folder).map_err(io(&item.folder, "purge")),
+    }
+}
+
+/// Removes what is no session any more from before a time, for good: the logs that resets put
+/// aside, and what crashes left.
+pub(super) fn purge_rest(disk: &dyn Disk, place: &Place, before: Timestamp) -> Result<()> {
+    let trash = place.trash();
+    let names = match disk.names(&trash) {
+        Ok(names) => names,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StorageError::io(trash, "read", error)),
+    };
+    for name in names {
+        let folder = trash.join(&name);
+        let old = put_at(&name.to_string_lossy()).is_some_and(|at| at < before.as_micros());
+        let is_folder = || disk.meta(&folder).is_ok_and(|meta| meta.kind == NodeKind::Folder);
+        if old && is_folder() && read_item(disk, place, &folder).is_none() {
+            remove_all(disk, &folder).map_err(io(&folder, "purge"))?;
+        }
+    }
+    Ok(())
+}
+
+/// When a folder of the trash was made, by its name: `<micros>-<id>` or `<id>.reset-<micros>`.
+fn put_at(name: &str) -> Option<i64> {
+    let name = name.split('~').next()?;
+    match name.rsplit_once(".reset-") {
+        Some((_, micros)) => micros.parse().ok(),
+        None => name.split('-').next()?.parse().ok(),
+    }
 }
 
 /// Removes a folder of the trash and what is in it. Links are removed, never followed.

@@ -1,10 +1,14 @@
 //! Watching a session file: also what other processes append.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use forkwood_core::{Diagnostic, DiagnosticKind};
 
+use super::file::SessionFile;
+use super::scan::Tail;
 use super::slot::Slot;
 use crate::{Cursor, ErrorKind, Result, StorageError, Watch, WatchEvent};
 
@@ -16,14 +20,31 @@ pub(super) struct FileWatch {
     slot: Arc<Slot>,
     cursor: Cursor,
     gone: bool,
-    /// How many findings were told.
-    told: usize,
+    /// What was told of damage behind the cursor.
+    told: HashSet<(DiagnosticKind, Option<u64>)>,
 }
 
 impl FileWatch {
     pub(super) fn new(slot: Arc<Slot>, cursor: Cursor) -> FileWatch {
-        let told = slot.file().index.findings.len();
-        FileWatch { slot, cursor, gone: false, told }
+        FileWatch { slot, cursor, gone: false, told: HashSet::new() }
+    }
+
+    /// The first finding about lines between the cursor and the next entry that was not told.
+    /// The end of a file may still be written: what is odd there is no damage yet.
+    fn damage(&self, file: &SessionFile, next: Option<u64>) -> Option<Diagnostic> {
+        let end = match file.progress.tail {
+            Tail::Torn(offset) => offset,
+            _ => file.meta.len,
+        };
+        let untold = |finding: &&Diagnostic| {
+            let at = finding.offset.unwrap_or(0);
+            at >= self.cursor.seq
+                && at < next.unwrap_or(end)
+                && finding.kind != DiagnosticKind::Unterminated
+                && !self.told.contains(&(finding.kind, finding.offset))
+        };
+        let findings = file.index.findings.iter();
+        findings.filter(untold).min_by_key(|finding| finding.offset).cloned()
     }
 }
 
@@ -56,20 +77,33 @@ impl Watch for FileWatch {
         };
         if generation != self.cursor.generation || !stands {
             self.cursor = Cursor::start(generation);
-            self.told = 0;
+            self.told.clear();
             return Ok(Some(WatchEvent::Reset));
         }
-        if self.told < file.index.findings.len() {
-            let finding = file.index.findings[self.told].clone();
-            self.told += 1;
+        let next = file.index.recs().get(before).map(|rec| rec.offset + u64::from(rec.len) + 1);
+        if let Some(finding) = self.damage(&file, next) {
+            self.told.insert((finding.kind, finding.offset));
             return Ok(Some(WatchEvent::Damage(finding)));
         }
-        if before >= file.index.recs().len() {
+        if next.is_none() {
             return Ok(None);
         }
-        let stored = file.reading(|file| file.stored(before as u32))?;
+        let quick = !file.full;
+        let seq = self.cursor.seq;
+        let stored = file.reading(|file| {
+            let recs = file.index.recs();
+            let next = recs.partition_point(|rec| rec.offset + u64::from(rec.len) < seq);
+            recs.get(next).map(|_| file.stored(next as u32)).transpose()
+        })?;
+        if quick && file.full {
+            // Damage turned up: it is told in its place.
+            drop(file);
+            return self.poll_event();
+        }
+        let Some(stored) = stored else { return Ok(None) };
         self.cursor.seq = stored.seq;
         self.cursor.id = stored.entry.id.to_string();
+        self.told.retain(|(_, at)| at.is_some_and(|at| at >= stored.seq));
         Ok(Some(WatchEvent::Entry(Box::new(stored))))
     }
 
