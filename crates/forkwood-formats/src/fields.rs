@@ -142,7 +142,7 @@ pub(crate) fn whole_number(raw: &str) -> Option<u64> {
         return Some(number);
     }
     let number: f64 = raw.trim().parse().ok()?;
-    (number >= 0.0 && number <= 9_007_199_254_740_992.0 && number.fract() == 0.0)
+    ((0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0)
         .then_some(number as u64)
 }
 

@@ -20,11 +20,14 @@ fn dialect(lines: &[&str]) -> Option<&'static str> {
     Some(first.dialect.name())
 }
 
-const PI: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-15T09:00:00.000Z","cwd":"/w"}"#;
+const PI: &str =
+    r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-15T09:00:00.000Z","cwd":"/w"}"#;
 const PI_MESSAGE: &str = r#"{"type":"message","id":"a1","parentId":null,"timestamp":"2026-01-15T09:00:01.000Z","message":{"role":"user","content":"x"}}"#;
 const SNAP: &str = r#"{"id": "20261130-064036-5a10cbd5", "created_at": "2026-11-30T06:40:36.857580", "cwd": "/w"}"#;
-const SNAP_MESSAGE: &str = r#"{"id":"a","timestamp":"2026-11-30T06:40:36.857609","role":"user","content":"x"}"#;
-const NINE: &str = r#"{"id":"i0","timestamp":1788000000.0,"type":"session_info","createdAt":1788000000.0}"#;
+const SNAP_MESSAGE: &str =
+    r#"{"id":"a","timestamp":"2026-11-30T06:40:36.857609","role":"user","content":"x"}"#;
+const NINE: &str =
+    r#"{"id":"i0","timestamp":1788000000.0,"type":"session_info","createdAt":1788000000.0}"#;
 const NINE_MESSAGE: &str = r#"{"id":"m1","parentId":"i0","timestamp":1788000001.0,"type":"message","message":{"role":"user","content":"x"}}"#;
 const NATIVE: &str = r#"{"id":"0192","parentId":null,"timestamp":1.5,"type":"session_info","sessionId":"s","version":1}"#;
 

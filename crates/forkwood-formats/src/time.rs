@@ -40,7 +40,10 @@ mod tests {
         for text in ["2026-01-15T09:01:40.083Z", "1969-12-31T23:59:59.001Z"] {
             assert_eq!(iso(parse_iso(text).unwrap()), text);
         }
-        assert_eq!(parse_iso("2026-11-30T06:40:36.857580").unwrap().as_micros() % 1_000_000, 857_580);
+        assert_eq!(
+            parse_iso("2026-11-30T06:40:36.857580").unwrap().as_micros() % 1_000_000,
+            857_580
+        );
         assert_eq!(parse_iso("2026-01-15T10:00:00+01:00"), parse_iso("2026-01-15T09:00:00Z"));
         assert_eq!(parse_iso("yesterday"), None);
         assert_eq!(parse_pi("1796022740472"), Some(Timestamp::from_millis(1_796_022_740_472)));

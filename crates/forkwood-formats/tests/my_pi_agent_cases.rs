@@ -1,4 +1,5 @@
 //! The files of my-pi-agent and Tau against what those programs say of them.
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

@@ -137,5 +137,7 @@ impl Dialect for HeaderFile {
 fn unknown_fields(
     extra: &[(Text, forkwood_core::Json)],
 ) -> impl Iterator<Item = (DiagnosticKind, String)> {
-    extra.iter().map(|(key, _)| (DiagnosticKind::UnknownField, format!("entry: unknown field {key}")))
+    extra
+        .iter()
+        .map(|(key, _)| (DiagnosticKind::UnknownField, format!("entry: unknown field {key}")))
 }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use forkwood_core::entry::codec::{self, Reader};
 use forkwood_core::json::Object;
 use forkwood_core::{
-    Body, DiagnosticKind, Entry, EntryId, EntryKind, FoldRules, Json, Message, Role,
-    Text, Timestamp,
+    Body, DiagnosticKind, Entry, EntryId, EntryKind, FoldRules, Json, Message, Role, Text,
+    Timestamp,
 };
 use forkwood_storage::jsonl::quick::{Quick, QuickParent};
 use forkwood_storage::jsonl::{
@@ -162,7 +162,7 @@ impl Dialect for NineTypes {
             Body::Compaction(_) => take_metadata(&mut decoded),
             Body::Custom { .. } => restore(entry),
             Body::Message(ref mut body) if self.tau => {
-                let pi = object.get("message").and_then(|raw| crate::pi::decode_message(raw));
+                let pi = object.get("message").and_then(crate::pi::decode_message);
                 *body = pi.unwrap_or_else(|| body.clone());
                 decoded.notes.retain(|(kind, _)| !about_message(*kind));
             }

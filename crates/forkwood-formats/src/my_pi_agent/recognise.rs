@@ -88,7 +88,7 @@ fn nine_types(object: &Object<'_>, start: &FileStart<'_>) -> Option<Recognised> 
         && either(object, "sessionId", "session_id").is_some();
     let timestamp = object.get("timestamp");
     // Pi's entry of this type has a time in words.
-    if !is_info || native || !timestamp.is_none_or(|raw| seconds(raw).is_some()) {
+    if !is_info || native || timestamp.is_some_and(|raw| seconds(raw).is_none()) {
         return None;
     }
     let session_id = object.text("id").filter(|id| !id.is_empty())?;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::MyPiAgentFormat;
 use crate::tests::ask;
 
-const INFO: &str = r#"{"id":"i0","timestamp":10.0,"type":"session_info","createdAt":1.0,"metadata":{}}"#;
+const INFO: &str =
+    r#"{"id":"i0","timestamp":10.0,"type":"session_info","createdAt":1.0,"metadata":{}}"#;
 
 fn dialect(lines: &[&str]) -> Arc<dyn Dialect> {
     ask(&MyPiAgentFormat, lines).unwrap().dialect
@@ -126,7 +127,8 @@ fn other_types_are_custom_ones_and_come_back() {
 fn pointers_move_in_every_spelling() {
     let nine = dialect(&[INFO]);
     for key in ["leafId", "leaf_id", "targetId"] {
-        let line = format!(r#"{{"id":"l","parentId":"b","timestamp":2,"type":"leaf","{key}":"a"}}"#);
+        let line =
+            format!(r#"{{"id":"l","parentId":"b","timestamp":2,"type":"leaf","{key}":"a"}}"#);
         let head = head(&*nine, &line);
         assert!(head.sidecar);
         assert_eq!(head.moves, Moves::To(Some("a".into())), "{key}");
@@ -147,7 +149,9 @@ fn what_a_facade_wrote_moves_nothing() {
     let info = INFO.replace("{}", r#"{"current_id":null,"root_id":null}"#);
     let facade = dialect(&[&info]);
     let line = |at: &str| {
-        format!(r#"{{"id":"m","timestamp":{at},"type":"message","message":{{"role":"user","content":""}}}}"#)
+        format!(
+            r#"{{"id":"m","timestamp":{at},"type":"message","message":{{"role":"user","content":""}}}}"#
+        )
     };
     assert_eq!(head(&*facade, &line("10.0")).moves, Moves::Nothing);
     assert_eq!(head(&*facade, &line("10.5")).moves, Moves::ToSelf);
@@ -160,7 +164,10 @@ fn a_tool_message_names_its_call() {
     let line = r#"{"id":"m","timestamp":1,"type":"message","message":{"role":"tool","content":"x","metadata":{"tool_call_id":"c","is_error":true}}}"#;
     let decoded = dialect(&[INFO]).decode(line.as_bytes(), &at()).unwrap();
     let message = decoded.entry.message().unwrap();
-    assert_eq!((message.tool_call_id.as_ref().unwrap(), message.is_error), (&"c".into(), Some(true)));
+    assert_eq!(
+        (message.tool_call_id.as_ref().unwrap(), message.is_error),
+        (&"c".into(), Some(true))
+    );
     assert_eq!(message.metadata.as_ref().unwrap().get(), r#"{"tool_call_id":"c","is_error":true}"#);
 }
 

@@ -252,4 +252,3 @@ fn context_edit(fields: &mut Fields<'_>) -> Option<Body> {
     fields.skip(&["replacement"]);
     Some(Body::ContextEdit { target_id, replacement })
 }
-

@@ -115,7 +115,8 @@ impl Dialect for PiDialect {
         context: &LineContext<'_>,
     ) -> Option<std::result::Result<String, LineFault>> {
         self.needs_migration().then(|| {
-            as_text(line).and_then(|text| migrate::migrate(text, self.flavour, &self.ids(), context))
+            as_text(line)
+                .and_then(|text| migrate::migrate(text, self.flavour, &self.ids(), context))
         })
     }
 

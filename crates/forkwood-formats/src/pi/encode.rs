@@ -33,7 +33,11 @@ pub(crate) fn entry(entry: &Entry) -> Result<Option<String>> {
 fn tag(body: &Body) -> Text {
     match body {
         Body::Message(MessageBody { message, foreign: None }) if is_system(&message.role) => {
-            if from_pi(message) { "message".into() } else { "custom_message".into() }
+            if from_pi(message) {
+                "message".into()
+            } else {
+                "custom_message".into()
+            }
         }
         Body::Operation(_) | Body::ActiveToolsChange { .. } => "custom".into(),
         Body::SessionInfo(SessionInfo { title: None, .. }) => "custom".into(),

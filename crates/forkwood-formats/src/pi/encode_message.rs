@@ -45,7 +45,7 @@ pub(crate) fn encode(body: &MessageBody, at: Option<Timestamp>, images: Images) 
 /// A message that was of a role of Pi's own.
 fn restored(out: &mut Out, role: &Text, message: &Message, images: Images) -> Result<()> {
     out.text("role", role);
-    if role == "custom" || role == "hookMessage" {
+    if role == "custom" {
         out.raw("content", &content(&message.content, images)?);
     }
     Ok(())

@@ -21,7 +21,8 @@ pub(crate) fn quick(line: &[u8], flavour: Flavour) -> Option<RecordHead<'_>> {
     }
     let kind = kind_of(found.kind);
     // Where a `leaf` points to stands in its body. A type of later days may be anything.
-    let tells_more = kind == EntryKind::Unknown || (kind == EntryKind::Leaf && flavour.has_pointer());
+    let tells_more =
+        kind == EntryKind::Unknown || (kind == EntryKind::Leaf && flavour.has_pointer());
     if flavour == Flavour::V1 || tells_more {
         return None;
     }
@@ -61,9 +62,8 @@ pub(crate) fn whole<'l>(
     context: &LineContext<'_>,
 ) -> Result<RecordHead<'l>, LineFault> {
     let object = parse_object(text)?;
-    let tag = object
-        .text("type")
-        .ok_or_else(|| LineFault::WrongShape("has no string type".into()))?;
+    let tag =
+        object.text("type").ok_or_else(|| LineFault::WrongShape("has no string type".into()))?;
     if tag == "session" {
         return Ok(RecordHead::header(text.len()));
     }

@@ -14,10 +14,11 @@ use crate::fields::{Fields, Out, kept};
 /// `harness_log`: answers that failed are in no context of that dialect.
 pub(crate) fn decode(json: &str, harness_log: bool) -> Option<MessageBody> {
     let object = Object::parse(json).ok()?;
-    let role = object.text("role")?;
+    let mut role = object.text("role")?;
     let content = content_of(object.get("content"));
     let mut fields = Fields::new(object, "message");
-    let name = role.as_str().unwrap_or_default();
+    let given = role.clone();
+    let name = given.as_str().unwrap_or_default();
     let mut message = Message::new(Role::User, content);
     let mut excluded = false;
     let mut keep_role = false;
@@ -31,9 +32,8 @@ pub(crate) fn decode(json: &str, harness_log: bool) -> Option<MessageBody> {
             message.provider = fields.text("provider");
             message.usage = fields.json("usage");
             message.stop_reason = fields.text("stopReason");
-            let failed = |reason: &Text| {
-                matches!(reason.as_str(), Some("error" | "aborted" | "deferred"))
-            };
+            let failed =
+                |reason: &Text| matches!(reason.as_str(), Some("error" | "aborted" | "deferred"));
             excluded = harness_log && message.stop_reason.as_ref().is_some_and(failed);
         }
         "toolResult" => {
@@ -43,7 +43,12 @@ pub(crate) fn decode(json: &str, harness_log: bool) -> Option<MessageBody> {
             message.is_error = fields.boolean("isError");
             message.usage = fields.json("usage");
         }
-        "custom" | "hookMessage" => keep_role = true,
+        "custom" => keep_role = true,
+        "hookMessage" => {
+            // What version 3 calls it.
+            keep_role = true;
+            role = "custom".into();
+        }
         "bashExecution" => {
             keep_role = true;
             message.content = Content::Text(bash_text(fields.object()));
@@ -113,9 +118,7 @@ fn block(json: &str) -> Block {
     let mut fields = Fields::new(object, "block");
     fields.skip(&["type"]);
     let known = match kind.as_ref().and_then(Text::as_str) {
-        Some("text") => {
-            fields.text("text").map(|text| Block::Text { text, extra: fields.rest() })
-        }
+        Some("text") => fields.text("text").map(|text| Block::Text { text, extra: fields.rest() }),
         Some("thinking") => fields.text("thinking").map(|thinking| {
             let signature = fields.text("thinkingSignature");
             Block::Thinking { thinking, signature, extra: fields.rest() }

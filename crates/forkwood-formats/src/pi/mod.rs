@@ -30,6 +30,7 @@ mod encode;
 mod encode_message;
 pub mod fork;
 mod heads;
+mod kept;
 mod message;
 mod migrate;
 pub mod place;

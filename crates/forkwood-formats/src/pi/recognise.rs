@@ -41,7 +41,8 @@ fn with_header(object: &Object<'_>, number: u64, start: &FileStart<'_>) -> Optio
     let rest = &start.lines[1..];
     // A my-pi-agent header of its first days says `session` as well, and when in another field.
     let has = |key: &str| object.get(key).is_some();
-    if !(has("timestamp") || has("version") || has("cwd")) || (has("created_at") && !has("timestamp"))
+    if !(has("timestamp") || has("version") || has("cwd"))
+        || (has("created_at") && !has("timestamp"))
     {
         return None;
     }
@@ -112,8 +113,10 @@ fn version_of(header: &Object<'_>) -> f64 {
 /// Who writes a file of version 3. Entries of 1.x settle that it is the coding agent; header
 /// metadata, or what only the harness writes, that it is the harness.
 fn flavour_of(header: &Object<'_>, rest: &[(u64, &[u8])]) -> Flavour {
-    let in_header = header.get("metadata").is_some_and(|raw| json::kind_of(raw) == JsonKind::Object);
-    let contains = |needle: &[u8]| rest.iter().any(|(_, line)| memmem::find(line, needle).is_some());
+    let in_header =
+        header.get("metadata").is_some_and(|raw| json::kind_of(raw) == JsonKind::Object);
+    let contains =
+        |needle: &[u8]| rest.iter().any(|(_, line)| memmem::find(line, needle).is_some());
     let suspect = in_header
         || contains(b"\"leaf\"")
         || contains(b"\"active_tools_change\"")
@@ -174,11 +177,8 @@ fn headless(number: u64, start: &FileStart<'_>) -> Option<Recognised> {
     if rest.is_empty() || !plausible(rest) {
         return None;
     }
-    let flavour = if without_ids(rest) {
-        Flavour::V1
-    } else {
-        flavour_of(&Object::default(), rest)
-    };
+    let flavour =
+        if without_ids(rest) { Flavour::V1 } else { flavour_of(&Object::default(), rest) };
     let message = "the header line cannot be read; the entries after it can";
     let header = Header {
         floor: FloorRule::None,
@@ -216,14 +216,15 @@ fn like(line: &[u8]) -> Like {
         });
         return if quick.is_some() { Like::WithId } else { Like::No };
     };
-    let kind = object.text("type").map_or(EntryKind::Unknown, |tag| {
-        kind_of(tag.as_str().unwrap_or_default())
-    });
+    let kind = object
+        .text("type")
+        .map_or(EntryKind::Unknown, |tag| kind_of(tag.as_str().unwrap_or_default()));
     let is_time = |raw: &str| json::kind_of(raw) == JsonKind::String && parse_pi(raw).is_some();
     if kind == EntryKind::Unknown || !object.get("timestamp").is_some_and(is_time) {
         return Like::No;
     }
-    let has_message = || object.get("message").is_some_and(|raw| json::kind_of(raw) == JsonKind::Object);
+    let has_message =
+        || object.get("message").is_some_and(|raw| json::kind_of(raw) == JsonKind::Object);
     if kind == EntryKind::Message && !has_message() {
         return Like::No;
     }

@@ -107,7 +107,9 @@ fn shape(
             let raw = record
                 .and_then(|record| json::elements(record.get("retainedTail")?))
                 .and_then(|tail| tail.get(position).map(|item| item.get().to_owned()));
-            raw.or_else(|| encode_message::encode(&body_of(message), entry.timestamp, Images::Name).ok())
+            raw.or_else(|| {
+                encode_message::encode(&body_of(message), entry.timestamp, Images::Name).ok()
+            })
         }
     }
 }

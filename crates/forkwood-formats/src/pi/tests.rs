@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use forkwood_core::entry::Compaction;
-use forkwood_core::fold::render;
 use forkwood_core::json::Object;
 use forkwood_core::message::ImageSource;
 use forkwood_core::{
@@ -13,33 +12,33 @@ use forkwood_storage::jsonl::{
     Dialect, LineContext, LineFault, Moves, ParentName, Recognised, RecordHead,
 };
 
-use super::fork::{NewFork, new_fork_file};
 use super::shape::pi_context;
-use super::{HARNESS_RULES, PiFormat, RULES};
+use super::{PiFormat, RULES};
 use crate::tests::ask;
 
-const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-15T09:00:00.000Z","cwd":"/w"}"#;
+pub(crate) const HEADER: &str =
+    r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-15T09:00:00.000Z","cwd":"/w"}"#;
 
-fn line(id: &str, parent: &str, kind: &str, rest: &str) -> String {
+pub(crate) fn line(id: &str, parent: &str, kind: &str, rest: &str) -> String {
     let parent = if parent.is_empty() { "null".into() } else { format!("\"{parent}\"") };
     format!(
         r#"{{"type":"{kind}","id":"{id}","parentId":{parent},"timestamp":"2026-01-15T09:00:01.000Z",{rest}}}"#
     )
 }
 
-fn message(id: &str, parent: &str, message: &str) -> String {
+pub(crate) fn message(id: &str, parent: &str, message: &str) -> String {
     line(id, parent, "message", &format!("\"message\":{message}"))
 }
 
-fn found(lines: &[&str]) -> Recognised {
+pub(crate) fn found(lines: &[&str]) -> Recognised {
     ask(&PiFormat, lines).unwrap()
 }
 
-fn dialect(lines: &[&str]) -> Arc<dyn Dialect> {
+pub(crate) fn dialect(lines: &[&str]) -> Arc<dyn Dialect> {
     found(lines).dialect
 }
 
-fn at(line: u64) -> LineContext<'static> {
+pub(crate) fn at(line: u64) -> LineContext<'static> {
     LineContext { line, ordinal: line - 1, line_of: &|ordinal| Some(ordinal + 1) }
 }
 
@@ -49,7 +48,7 @@ fn head<'l>(dialect: &dyn Dialect, line: &'l str) -> RecordHead<'l> {
     out.remove(0)
 }
 
-fn decode(line: &str) -> Entry {
+pub(crate) fn decode(line: &str) -> Entry {
     dialect(&[HEADER]).decode(line.as_bytes(), &at(2)).unwrap().entry
 }
 
@@ -60,12 +59,12 @@ fn body(message: &str) -> Message {
     }
 }
 
-fn stored(raw: &str, dialect: &dyn Dialect) -> Stored {
+pub(crate) fn stored(raw: &str, dialect: &dyn Dialect) -> Stored {
     let entry = dialect.decode(raw.as_bytes(), &at(2)).unwrap().entry;
     Stored { entry, seq: 0, line: None, offset: None, raw: Some(raw.as_bytes().into()) }
 }
 
-fn native(id: &str, parent: Option<&str>, body: impl Into<Body>) -> Stored {
+pub(crate) fn native(id: &str, parent: Option<&str>, body: impl Into<Body>) -> Stored {
     let entry = Entry {
         id: id.into(),
         parent_id: parent.map(EntryId::from),
@@ -84,7 +83,8 @@ fn tells_the_harness_from_the_agent() {
     let system = message("a", "", r#"{"role":"system","content":"s","timestamp":1}"#);
     let tail = line("c", "a", "compaction", r#""summary":"s","retainedTail":[]"#);
     let with_metadata = HEADER.replace("\"cwd\"", "\"metadata\":{\"k\":1},\"cwd\"");
-    let quote = message("q", "", r#"{"role":"user","content":"say \"leaf\" and \"retainedTail\""}"#);
+    let quote =
+        message("q", "", r#"{"role":"user","content":"say \"leaf\" and \"retainedTail\""}"#);
     for (lines, name, read_only) in [
         (vec![HEADER, &quote], "pi-v3", false),
         (vec![HEADER, &leaf], "pi-harness-v3", true),
@@ -159,7 +159,10 @@ fn whatever_has_no_place_in_a_message_stays() {
     let m = body(
         r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t","thinkingSignature":"z","redacted":true},{"type":"toolCall","id":"c","name":"n","arguments":{"a":1}},{"type":"hologram"}],"api":"x","provider":"p","model":"m","usage":{"input":1},"stopReason":"stop","responseId":"r","timestamp":7}"#,
     );
-    assert_eq!((m.role, m.model, m.provider), (Role::Assistant, Some("m".into()), Some("p".into())));
+    assert_eq!(
+        (m.role, m.model, m.provider),
+        (Role::Assistant, Some("m".into()), Some("p".into()))
+    );
     assert_eq!(m.metadata.unwrap().get(), r#"{"pi":{"api":"x","responseId":"r","timestamp":7}}"#);
     let Content::Blocks(blocks) = m.content else { panic!() };
     assert!(matches!(&blocks[0], Block::Thinking { signature: Some(s), extra, .. }
@@ -167,7 +170,9 @@ fn whatever_has_no_place_in_a_message_stays() {
     assert!(matches!(&blocks[1], Block::ToolCall { .. }));
     assert!(matches!(&blocks[2], Block::Other(_)));
 
-    let m = body(r#"{"role":"bashExecution","command":"ls","output":"","exitCode":2,"cancelled":false,"truncated":true,"fullOutputPath":"/o","excludeFromContext":true,"timestamp":7}"#);
+    let m = body(
+        r#"{"role":"bashExecution","command":"ls","output":"","exitCode":2,"cancelled":false,"truncated":true,"fullOutputPath":"/o","excludeFromContext":true,"timestamp":7}"#,
+    );
     let text = "Ran `ls`\n(no output)\n\nCommand exited with code 2\n\n[Output truncated. Full output: /o]";
     assert_eq!((m.role, m.content), (Role::User, Content::Text(text.into())));
     let metadata = m.metadata.unwrap();
@@ -176,7 +181,9 @@ fn whatever_has_no_place_in_a_message_stays() {
 
     let m = body(r#"{"role":"user","content":null}"#);
     assert_eq!((m.content, m.metadata), (Content::Blocks(vec![]), None));
-    let m = body(r#"{"role":"user","content":[{"type":"image","data":"aaaa","mimeType":"image/png"}]}"#);
+    let m = body(
+        r#"{"role":"user","content":[{"type":"image","data":"aaaa","mimeType":"image/png"}]}"#,
+    );
     assert!(matches!(&m.content, Content::Blocks(b)
         if matches!(&b[0], Block::Image(Image { source: ImageSource::Inline(d), .. }) if *d == "aaaa")));
 
@@ -206,7 +213,12 @@ fn an_odd_body_keeps_its_fields() {
         assert_eq!(out, raw);
     }
     // A field of another type than it should have is kept too, and one that is not known.
-    let raw = line("a", "", "compaction", r#""summary":"s","firstKeptEntryId":"k","tokensBefore":-1,"details":null,"x":[1]"#);
+    let raw = line(
+        "a",
+        "",
+        "compaction",
+        r#""summary":"s","firstKeptEntryId":"k","tokensBefore":-1,"details":null,"x":[1]"#,
+    );
     let entry = decode(&raw);
     let keys: Vec<String> = entry.extra.iter().map(|(key, _)| key.to_string()).collect();
     assert_eq!(keys, ["tokensBefore", "details", "x"]);
@@ -234,15 +246,26 @@ fn clears_and_trims_as_pi_does() {
 fn wrong_lines_are_told_apart() {
     let dialect = dialect(&[HEADER]);
     let fault = |line: &str| dialect.heads(line.as_bytes(), &at(3), false, &mut Vec::new());
-    for line in ["null", "42", "\"x\"", "[1]", "{}", r#"{"type":"message"}"#, r#"{"id":"x"}"#, r#"{"type":"message","id":7}"#]
-    {
+    for line in [
+        "null",
+        "42",
+        "\"x\"",
+        "[1]",
+        "{}",
+        r#"{"type":"message"}"#,
+        r#"{"id":"x"}"#,
+        r#"{"type":"message","id":7}"#,
+    ] {
         assert!(matches!(fault(line), Err(LineFault::WrongShape(_))), "{line}");
     }
     for line in ["{", "nul", "{\"type\":\"message\"}x", ""] {
         assert!(matches!(fault(line), Err(LineFault::NotJson(_))), "{line}");
     }
     assert!(head(&*dialect, HEADER).header);
-    assert_eq!(head(&*dialect, r#"{"type":"x","id":"a","parentId":7}"#).parent, ParentName::Named("7".into()));
+    assert_eq!(
+        head(&*dialect, r#"{"type":"x","id":"a","parentId":7}"#).parent,
+        ParentName::Named("7".into())
+    );
     for parent in ["", "\"parentId\":null,", "\"parentId\":\"\","] {
         let line = format!("{{\"type\":\"x\",{parent}\"id\":\"a\"}}");
         assert_eq!(head(&*dialect, &line).parent, ParentName::Root);
@@ -252,12 +275,18 @@ fn wrong_lines_are_told_apart() {
 #[test]
 fn nesting_does_not_matter() {
     let deep = format!("{}1{}", "[".repeat(31_000), "]".repeat(31_000));
-    let raw = message("a", "", &format!(r#"{{"role":"toolResult","toolCallId":"c","toolName":"t","content":[],"details":{deep},"isError":false,"timestamp":1}}"#));
+    let raw = message(
+        "a",
+        "",
+        &format!(
+            r#"{{"role":"toolResult","toolCallId":"c","toolName":"t","content":[],"details":{deep},"isError":false,"timestamp":1}}"#
+        ),
+    );
     let run = move || {
         let dialect = dialect(&[HEADER]);
         assert_eq!(head(&*dialect, &raw).kind, EntryKind::Message);
         let one = stored(&raw, &*dialect);
-        let context = pi_context(&[one.clone()], &RULES);
+        let context = pi_context(std::slice::from_ref(&one), &RULES);
         assert!(raw.contains(&context[0].json));
         let line = dialect.encode(&one.entry).unwrap().unwrap();
         assert!(line.contains(&deep));
@@ -296,12 +325,18 @@ fn writes_what_pi_asks_for() {
             r#"{{"type":"custom_message",{base},"customType":"forkwood.system","content":"rules","display":false,"details":{{"message":{{"role":"system","content":"rules"}}}}}}"#
         )
     );
-    assert!(line(Body::ModelChange { model: "m".into(), provider: None })
-        .ends_with(r#""provider":"unknown","modelId":"m"}"#));
-    assert!(line(Compaction { summary: "s".into(), ..Compaction::default() }.into())
-        .ends_with(r#""summary":"s","firstKeptEntryId":"a1","tokensBefore":0}"#));
-    assert!(line(Body::BranchSummary { summary: "b".into(), from_id: None, details: None })
-        .ends_with(r#""fromId":"root","summary":"b"}"#));
+    assert!(
+        line(Body::ModelChange { model: "m".into(), provider: None })
+            .ends_with(r#""provider":"unknown","modelId":"m"}"#)
+    );
+    assert!(
+        line(Compaction { summary: "s".into(), ..Compaction::default() }.into())
+            .ends_with(r#""summary":"s","firstKeptEntryId":"a1","tokensBefore":0}"#)
+    );
+    assert!(
+        line(Body::BranchSummary { summary: "b".into(), from_id: None, details: None })
+            .ends_with(r#""fromId":"root","summary":"b"}"#)
+    );
     assert!(line(Body::Label { label: None, target_id: None }).ends_with(r#""targetId":"p"}"#));
     assert_eq!(write(Body::Leaf { leaf_id: Some("p".into()) }).unwrap(), None);
     let tail = Compaction { retained_tail: Some(vec![]), ..Compaction::default() };
@@ -371,55 +406,23 @@ fn reads_its_own_words_back() {
 }
 
 #[test]
-fn reads_a_transaction_log() {
-    let header = r#"{"v":4,"kind":"header","id":"s","storageVersion":1,"createdAt":1796022740464,"cwd":"/w"}"#;
-    let found = found(&[header]);
-    assert!(found.header.read_only.is_some());
-    assert_eq!(found.header.info.created_at.unwrap().as_millis(), 1_796_022_740_464);
-    let log = found.dialect;
-    let entry = r#"{"kind":"entry","id":"e1","parentId":null,"type":"message","message":{"role":"assistant","content":[],"stopReason":"error"},"seq":2,"timestamp":5}"#;
-    let tip = r#"{"kind":"value","op":"set","seq":3,"namespace":"pi.branch.tip","key":"Side Branch","value":"e1"}"#;
-    let usage = r#"{"kind":"usage","id":"u","usage":{},"adjustment":true,"seq":4}"#;
-    let label = r#"{"kind":"value","op":"delete","seq":6,"namespace":"pi.entry.label","key":"e1"}"#;
-    let line = format!("[ {entry} ,{tip},{usage},{label}]");
-    let mut heads = Vec::new();
-    log.heads(line.as_bytes(), &at(2), false, &mut heads).unwrap();
-    let parts: Vec<&str> = heads.iter().map(|head| &line[head.span.clone()]).collect();
-    assert_eq!(parts, [entry, tip, usage, label]);
-    assert_eq!((&*heads[0].id, &heads[0].moves, heads[0].sidecar), ("e1", &Moves::Nothing, false));
-    let lane = heads[1].lane.as_deref().unwrap();
-    assert!(lane.starts_with("side-branch-") && Lane::new(lane).is_ok(), "{lane}");
-    assert_eq!(heads[1].moves, Moves::To(Some("e1".into())));
-    assert_eq!((&*heads[1].id, heads[1].kind), ("value-3", EntryKind::Leaf));
-    assert_eq!((heads[2].kind, heads[2].sidecar), (EntryKind::Custom, true));
-    let decoded: Vec<Entry> = parts
-        .iter()
-        .map(|part| log.decode(part.as_bytes(), &at(2)).unwrap())
-        .map(|decoded| {
-            assert_eq!(decoded.notes, []);
-            decoded.entry
-        })
-        .collect();
-    // An answer that failed is in no context of this dialect.
-    let path = [Stored { entry: decoded[0].clone(), seq: 0, line: None, offset: None, raw: Some(entry.as_bytes().into()) }];
-    assert_eq!(pi_context(&path, &HARNESS_RULES), []);
-    let items = forkwood_core::fold::select(&decoded[..1], &HARNESS_RULES);
-    assert_eq!(render(&items[0]), None);
-    assert!(matches!(&decoded[3].body, Body::Label { label: None, target_id: Some(t) } if t.as_str() == "e1"));
-    let mut none = Vec::new();
-    let bad = log.heads(b"[{\"kind\":\"entry\"}]", &at(2), false, &mut none);
-    assert!(matches!(bad, Err(LineFault::WrongShape(_))) && none.is_empty());
-}
-
-#[test]
 fn shapes_what_is_edited_or_odd() {
     let dialect = dialect(&[HEADER]);
     let edit = |id: &str, parent: &str, target: &str, text: &str| {
-        line(id, parent, "context_edit", &format!(r#""targetId":"{target}","replacement":{{"content":"{text}"}}"#))
+        line(
+            id,
+            parent,
+            "context_edit",
+            &format!(r#""targetId":"{target}","replacement":{{"content":"{text}"}}"#),
+        )
     };
     let lines = [
         message("u", "", r#"{"role":"user","content":null,"timestamp":1}"#),
-        message("h", "u", r#"{"role":"hookMessage","customType":"c","content":"x","display":true}"#),
+        message(
+            "h",
+            "u",
+            r#"{"role":"hookMessage","customType":"c","content":"x","display":true}"#,
+        ),
         message("r", "h", r#"{"role":"toolResult","toolCallId":"c","content":[],"isError":false}"#),
         line("m", "r", "custom_message", r#""customType":"t","content":null,"display":false"#),
         message("b", "m", r#"{"role":"bashExecution","command":"ls","output":"o"}"#),
@@ -448,7 +451,9 @@ fn shapes_what_is_edited_or_odd() {
     let context: Vec<String> = pi_context(&path, &RULES).into_iter().map(|m| m.json).collect();
     assert_eq!(
         context,
-        [r#"{"role":"compactionSummary","summary":"","tokensBefore":1.5,"timestamp":1768467601000}"#]
+        [
+            r#"{"role":"compactionSummary","summary":"","tokensBefore":1.5,"timestamp":1768467601000}"#
+        ]
     );
 }
 
@@ -457,73 +462,18 @@ fn shapes_a_native_session() {
     let path = [
         native("1", None, Message::user("q")),
         native("2", Some("1"), Message::assistant("a")),
-        native("3", Some("2"), Body::CustomMessage {
-            namespace: "n".into(),
-            content: Content::Text("c".into()),
-            display: true,
-        }),
+        native(
+            "3",
+            Some("2"),
+            Body::CustomMessage {
+                namespace: "n".into(),
+                content: Content::Text("c".into()),
+                display: true,
+            },
+        ),
     ];
     let context = pi_context(&path, &forkwood_core::FoldRules::NATIVE);
     let roles: Vec<&str> = context.iter().map(|m| &m.json[..14]).collect();
     assert_eq!(roles, [r#"{"role":"user""#, r#"{"role":"assis"#, r#"{"role":"custo"#]);
     assert_eq!(context[1].entry_id.as_str(), "2");
-}
-
-#[test]
-fn a_fork_keeps_bytes_and_moves_labels_to_the_end() {
-    let dialect = dialect(&[HEADER]);
-    let lines = [
-        message("u", "", r#"{ "role":"user","content":"\ud83d" }"#),
-        line("l1", "u", "label", r#""targetId":"u","label":"one""#),
-        message("a", "l1", r#"{"role":"assistant","content":[]}"#),
-        line("c", "a", "compaction", r#""summary":"s","firstKeptEntryId":"l1","tokensBefore":1"#),
-        line("l2", "c", "label", r#""targetId":"u","label":"two""#),
-    ];
-    let path: Vec<Stored> = lines.iter().map(|line| stored(line, &*dialect)).collect();
-    let labels: Vec<Stored> = [1, 4].map(|at| path[at].clone()).into();
-    let fork = NewFork {
-        session_id: "new",
-        created: Timestamp::from_millis(1_768_467_600_000),
-        cwd: "/w",
-        parent_session: Some("/s/old.jsonl"),
-    };
-    let text = new_fork_file(&fork, &path, &labels).unwrap();
-    let out: Vec<&str> = text.lines().collect();
-    assert_eq!(
-        out[0],
-        r#"{"type":"session","version":3,"id":"new","timestamp":"2026-01-15T09:00:00.000Z","cwd":"/w","parentSession":"/s/old.jsonl"}"#
-    );
-    assert_eq!(out[1], lines[0]);
-    assert_eq!(out[2], lines[2].replace("\"l1\"", "\"u\""));
-    assert_eq!(out[3], lines[3].replace("\"l1\"", "\"a\""));
-    assert!(out[4].contains(r#""targetId":"u","label":"two""#) && out[4].contains(r#""parentId":"c""#));
-    assert_eq!(out.len(), 5);
-}
-
-#[test]
-fn a_native_path_becomes_a_file_of_pi() {
-    let long = "0192f3a4b5c67d8e9fa0b1c2d3e4f506";
-    let info = forkwood_core::entry::SessionInfo { version: Some(1), ..Default::default() };
-    let path = [
-        native("root", None, info),
-        native(long, Some("root"), Message::user("q")),
-        native("x2", Some(long), Compaction {
-            summary: "s".into(),
-            first_kept_entry_id: Some(long.into()),
-            ..Compaction::default()
-        }),
-    ];
-    let label = Body::Label { label: Some("mark".into()), target_id: Some(long.into()) };
-    let fork = NewFork { session_id: "new", created: Timestamp::default(), cwd: "/w", parent_session: None };
-    let text = new_fork_file(&fork, &path, &[native("l", Some("x2"), label)]).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 4);
-    let entries: Vec<Entry> = lines[1..].iter().map(|line| decode(line)).collect();
-    assert!(entries.iter().all(|entry| entry.id.as_str().len() <= 8));
-    assert_eq!(entries[0].parent_id, None);
-    assert_eq!(entries[1].parent_id.as_ref(), Some(&entries[0].id));
-    let Body::Compaction(compaction) = &entries[1].body else { panic!() };
-    assert_eq!(compaction.first_kept_entry_id.as_ref(), Some(&entries[0].id));
-    assert!(matches!(&entries[2].body, Body::Label { target_id: Some(t), .. } if *t == entries[0].id));
-    assert_eq!(text, new_fork_file(&fork, &path, &[native("l", Some("x2"), Body::Label { label: Some("mark".into()), target_id: Some(long.into()) })]).unwrap());
 }

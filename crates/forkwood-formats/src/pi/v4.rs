@@ -298,3 +298,6 @@ fn beside(write: &Write, object: &Object<'_>, text: &str, context: &LineContext<
 fn record(text: &str) -> Json {
     Json::parse(text).unwrap_or_else(|_| Json::empty_object())
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,10 @@ pub(crate) struct Session {
 }
 
 /// Asks every foreign format.
-pub(crate) fn recognise(path: &Path, lines: &[(u64, String)]) -> Option<forkwood_storage::jsonl::Recognised> {
+pub(crate) fn recognise(
+    path: &Path,
+    lines: &[(u64, String)],
+) -> Option<forkwood_storage::jsonl::Recognised> {
     let mut left = 65_536usize;
     let mut window: Vec<(u64, &[u8])> = Vec::new();
     for (number, line) in lines.iter().filter(|(_, line)| !line.trim().is_empty()).take(64) {
@@ -82,8 +85,7 @@ pub(crate) fn read(path: &Path, bytes: &[u8]) -> Option<Session> {
         }
         let line_of = session.line_of.clone();
         let lookup = |ordinal: u64| line_of.get(ordinal as usize).copied();
-        let context =
-            LineContext { line: number, ordinal: line_of.len() as u64, line_of: &lookup };
+        let context = LineContext { line: number, ordinal: line_of.len() as u64, line_of: &lookup };
         let mut heads = Vec::new();
         let whole = session.dialect.heads(line.as_bytes(), &context, false, &mut heads);
         check_quick(&*session.dialect, &line, &context, whole.is_ok().then_some(&heads[..]));
