@@ -2,6 +2,7 @@
 
 use crate::{Content, EntryId, Json, Lane, Message, Text, Timestamp};
 
+mod check;
 pub mod codec;
 mod refs;
 

@@ -27,6 +27,9 @@ pub struct FoldRules {
     pub compaction_system_message: bool,
     /// Whether labels stand on the path and the last one there counts. my-pi-agent.
     pub label_on_path: bool,
+    /// Whether paths end at what the compactions on them keep, and not at the root. Pi's
+    /// harness, version 3.
+    pub path_to_compaction: bool,
 }
 
 impl FoldRules {
@@ -37,6 +40,7 @@ impl FoldRules {
         default_thinking_level: None,
         compaction_system_message: false,
         label_on_path: false,
+        path_to_compaction: false,
     };
 }
 

@@ -4,15 +4,16 @@
 //! blob folder of the store, once, before the entry that names it is written.
 
 use forkwood_core::entry::Compaction;
-use forkwood_core::json::{Object, ObjectWriter};
 use forkwood_core::message::ImageSource;
 use forkwood_core::{
-    Block, Body, Content, Diagnostic, DiagnosticKind, EntryId, EntryKind, Json, Message, Text,
+    Block, Body, Content, Diagnostic, DiagnosticKind, EntryId, EntryKind, Message,
 };
 use forkwood_storage::SessionStorage;
 use forkwood_storage::blob::{decode_base64, encode_base64, is_blob_name};
 
-use crate::{Result, Session};
+use crate::{ErrorKind, Result, Session};
+
+mod payload;
 
 /// Up to this many decoded bytes stay in the entry.
 pub const INLINE_LIMIT: usize = 65_536;
@@ -36,8 +37,11 @@ pub async fn store(storage: &dyn SessionStorage, body: &mut Body) -> Result<()> 
         }
     }
     if let Body::Custom { data, .. } = body
-        && let Some(smaller) = store_payloads(storage, data).await?
+        && let Some((smaller, large)) = payload::shrink(data)
     {
+        for bytes in large {
+            storage.put_blob(&bytes).await?;
+        }
         *data = smaller;
     }
     Ok(())
@@ -45,45 +49,18 @@ pub async fn store(storage: &dyn SessionStorage, body: &mut Body) -> Result<()> 
 
 /// The decoded bytes, where they are too large to stay.
 fn large(base64: &str) -> Option<Vec<u8>> {
-    if base64.len() / 4 * 3 <= INLINE_LIMIT {
+    // Three bytes are four letters, with or without padding at the end.
+    if base64.len() <= INLINE_LIMIT / 3 * 4 {
         return None;
     }
     decode_base64(base64).filter(|bytes| bytes.len() > INLINE_LIMIT)
 }
 
-/// Payloads `{"base64", "mimeType"}` as values of an extension's data.
-async fn store_payloads(storage: &dyn SessionStorage, data: &Json) -> Result<Option<Json>> {
-    let Some(object) = data.as_object() else { return Ok(None) };
-    let mut out = ObjectWriter::new();
-    let mut changed = false;
-    for (key, value) in object.iter() {
-        let payload = Object::parse(value.get()).ok().and_then(|payload| {
-            let bytes = large(payload.text("base64")?.as_str()?)?;
-            Some((bytes, payload.text("mimeType")))
-        });
-        match payload {
-            Some((bytes, mime)) => {
-                let name = storage.put_blob(&bytes).await?;
-                let mut named = ObjectWriter::new();
-                named
-                    .str("blob", &name)
-                    .raw("bytes", &bytes.len().to_string())
-                    .opt_text("mimeType", mime.as_ref());
-                out.text_key(key, &named.finish());
-                changed = true;
-            }
-            None => {
-                out.text_key(key, value.get());
-            }
-        }
-    }
-    Ok(if changed { Json::parse(&out.finish()).ok() } else { None })
-}
-
-/// Puts the bytes of named images back into messages. A missing one becomes a line of text.
+/// Puts the bytes of named images back into messages. One that is missing, or whose bytes do not
+/// fit its name, becomes a line of text.
 ///
 /// # Errors
-/// Where a blob is there and cannot be read.
+/// `io` where a blob is there and the file system does not give it.
 pub async fn inline(storage: &dyn SessionStorage, messages: &mut [Message]) -> Result<()> {
     for message in messages {
         let Content::Blocks(blocks) = &mut message.content else { continue };
@@ -96,6 +73,7 @@ pub async fn inline(storage: &dyn SessionStorage, messages: &mut [Message]) -> R
                 Ok(Some(bytes)) => {
                     image.source = ImageSource::Inline(encode_base64(&bytes).into());
                 }
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
                 _ => *block = Block::text(format!("[image missing: {name}]")),
             }
         }
@@ -106,7 +84,7 @@ pub async fn inline(storage: &dyn SessionStorage, messages: &mut [Message]) -> R
 /// Copies the blobs that a body names from one store to another.
 ///
 /// # Errors
-/// Those of reading and writing blobs. A missing blob stays missing.
+/// Those of reading and writing blobs. A missing or damaged blob is missing in the other store.
 pub async fn transfer(
     from: &dyn SessionStorage,
     to: &dyn SessionStorage,
@@ -116,8 +94,13 @@ pub async fn transfer(
         return Ok(());
     }
     for name in names(body) {
-        if let Some(bytes) = from.get_blob(&name).await? {
-            to.put_blob(&bytes).await?;
+        match from.get_blob(&name).await {
+            Ok(Some(bytes)) => {
+                to.put_blob(&bytes).await?;
+            }
+            Ok(None) => {}
+            Err(error) if error.kind() == ErrorKind::Damaged => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -136,13 +119,8 @@ pub fn names(body: &mut Body) -> Vec<String> {
             }
         }
     }
-    if let Body::Custom { data, .. } = body
-        && let Some(object) = data.as_object()
-    {
-        let payloads = object.iter().filter_map(|(_, value)| Object::parse(value.get()).ok());
-        names.extend(
-            payloads.filter_map(|p| p.text("blob")).map(|n: Text| n.to_string_lossy().into_owned()),
-        );
+    if let Body::Custom { data, .. } = body {
+        names.extend(payload::names(data));
     }
     names.retain(|name| is_blob_name(name));
     names

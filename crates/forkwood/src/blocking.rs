@@ -3,6 +3,7 @@
 //! Every call waits until it is done. With the memory and JSONL storages a call never leaves the
 //! thread; a storage on a network needs its own runtime and is better used through the async API.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,12 +11,13 @@ use std::time::{Duration, Instant};
 use pollster::block_on;
 
 use forkwood_storage::jsonl::Format;
-use forkwood_storage::{Rewritten, Trashed};
+use forkwood_storage::{ReadPage, Rewritten, Seq, Trashed};
 
 use crate::{
     AppendOptions, Appended, Body, Branch, Compaction, Context, CreateOptions, Cursor, Diagnostic,
-    Entry, EntryId, ForkOptions, Head, Lane, Listing, Message, Page, PruneOptions, PruneReport,
-    Result, SessionId, SessionState, SessionStorage, Stored, Text, Timestamp, Watch, WatchEvent,
+    Durability, Entry, EntryId, ForkOptions, Head, Json, Lane, Listing, Message, OnConflict, Page,
+    PruneOptions, PruneReport, Result, SessionFacts, SessionId, SessionState, SessionStorage,
+    Settings, Stored, Text, Timestamp, Watch, WatchEvent,
 };
 
 /// [`crate::Session`] whose calls wait.
@@ -61,6 +63,11 @@ impl Session {
         &mut self.0
     }
 
+    /// The async session itself.
+    pub fn into_inner(self) -> crate::Session {
+        self.0
+    }
+
     /// Its id.
     pub fn id(&self) -> &SessionId {
         self.0.id()
@@ -87,7 +94,32 @@ impl Session {
         block_on(self.0.rename(title))
     }
 
-    /// Waits at most so long for the next event of a watcher.
+    /// Its title, if it has one.
+    pub fn title(&self) -> Option<&Text> {
+        self.0.title()
+    }
+
+    /// The lane this handle looks at.
+    pub fn lane(&self) -> &Lane {
+        self.0.lane()
+    }
+
+    /// Title, folder, lanes and so on, as of the last call that read or wrote them.
+    pub fn facts(&self) -> &SessionFacts {
+        self.0.facts()
+    }
+
+    /// How sure writes are from now on.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.0.set_durability(durability);
+    }
+
+    /// What becomes of writes that conflict, from now on.
+    pub fn set_on_conflict(&mut self, on_conflict: OnConflict) {
+        self.0.set_on_conflict(on_conflict);
+    }
+
+    /// Waits at most `patience` for the next event of a watcher; `None` where nothing came.
     ///
     /// # Errors
     /// Those of the watcher.
@@ -122,6 +154,8 @@ impl Session {
         fn use_lane(&mut self, lane: Lane) -> ();
         /// Puts a bookmark on an entry.
         fn label(&mut self, entry: &EntryId, label: Option<Text>) -> EntryId;
+        /// Replaces the free metadata.
+        fn set_metadata(&mut self, metadata: Json) -> EntryId;
         /// Appends a compaction.
         fn add_compaction(&mut self, compaction: Compaction) -> EntryId;
         /// Takes what others wrote as seen.
@@ -153,6 +187,26 @@ impl Session {
         fn heads(&self) -> Vec<Head>;
         /// Every branch.
         fn branches(&self) -> Vec<Branch>;
+        /// Model, thinking level and tools at an entry.
+        fn settings(&self, entry: &EntryId) -> Settings;
+        /// The label nearest to an entry on its path.
+        fn label_at(&self, entry: &EntryId) -> Option<Text>;
+        /// The label of every labelled entry.
+        fn labels(&self) -> HashMap<EntryId, Text>;
+        /// The entry of an id.
+        fn get(&self, id: &EntryId) -> Stored;
+        /// Entries in log order, from after a place on.
+        fn read(&self, from: Seq, limit: usize) -> ReadPage;
+        /// The ids of the path to an entry.
+        fn path_ids(&self, entry: &EntryId) -> Vec<EntryId>;
+        /// Where the lane stands now, whoever moved it.
+        fn current_leaf(&self) -> Option<EntryId>;
+        /// The entry that rewinds are held to.
+        fn compaction_floor(&self) -> Option<EntryId>;
+        /// What reading has found so far.
+        fn diagnostics(&self) -> Vec<Diagnostic>;
+        /// The end of the log as it is now.
+        fn cursor(&self) -> Cursor;
         /// The path children of an entry.
         fn children(&self, entry: Option<&EntryId>) -> Vec<EntryId>;
         /// The latest compaction on the current path.
@@ -163,6 +217,18 @@ impl Session {
         fn resolve_entry(&self, query: &str) -> EntryId;
         /// Watches for new entries.
         fn watch(&self, from: Option<Cursor>) -> Box<dyn Watch>;
+    }
+}
+
+impl From<crate::Session> for Session {
+    fn from(session: crate::Session) -> Session {
+        Session(session)
+    }
+}
+
+impl From<crate::SessionStore> for SessionStore {
+    fn from(store: crate::SessionStore) -> SessionStore {
+        SessionStore(store)
     }
 }
 
@@ -186,6 +252,18 @@ impl SessionStore {
     /// Those of [`crate::SessionStore::open_root`].
     pub fn open_root(root: &Path) -> Result<SessionStore> {
         crate::SessionStore::open_root(root).map(SessionStore)
+    }
+
+    /// All session files of a folder, of any of the formats.
+    ///
+    /// # Errors
+    /// Those of [`crate::SessionStore::open_folder`].
+    pub fn open_folder(
+        folder: &Path,
+        recursive: bool,
+        formats: &[Arc<dyn Format>],
+    ) -> Result<SessionStore> {
+        crate::SessionStore::open_folder(folder, recursive, formats).map(SessionStore)
     }
 
     /// One session file of any of the formats.

@@ -35,17 +35,17 @@ pub mod workspace;
 
 pub use context::Context;
 pub use forkwood_core as core;
-pub use forkwood_core::entry::{Compaction, MessageBody, SessionInfo};
+pub use forkwood_core::entry::{Compaction, CompactionState, MessageBody, Operation, SessionInfo};
 pub use forkwood_core::{
     Block, Body, Clock, Content, Diagnostic, DiagnosticKind, Draft, Entry, EntryId, EntryKind,
-    IdSource, Image, Json, Lane, Message, Role, Sequential, SessionId, SessionState, Settings,
-    Severity, Text, Timestamp,
+    IdSource, Image, Json, Lane, ManualClock, Message, Role, Sequential, SessionId, SessionState,
+    Settings, Severity, Text, Timestamp,
 };
 pub use forkwood_storage as storage;
 pub use forkwood_storage::{
-    Appended, Cursor, Durability, ErrorKind, Head, Listing, OnConflict, Page, Problem,
-    SessionFacts, SessionRow, SessionStorage, Sort, StorageError as Error, Stored, Watch,
-    WatchEvent,
+    Appended, Cursor, Durability, ErrorKind, Expect, Head, Listing, OnConflict, Page, Problem,
+    ReadPage, Rewritten, RowState, Seq, SessionFacts, SessionRow, SessionStorage, Sort,
+    StorageError as Error, Stored, Trashed, Watch, WatchEvent,
 };
 pub use session::{AppendOptions, Branch, Session};
 pub use store::{CreateOptions, ForkOptions, PruneOptions, PruneReport, SessionStore};

@@ -1,6 +1,7 @@
 //! The sessions of one place.
 
 mod fork;
+mod open;
 mod prune;
 
 use std::path::Path;
@@ -16,6 +17,8 @@ use forkwood_storage::{
 use crate::{Error, Result, Session};
 
 pub use fork::ForkOptions;
+pub(crate) use open::Held;
+use open::OpenSessions;
 pub use prune::{PruneOptions, PruneReport};
 
 /// The sessions of one workspace, folder or other storage.
@@ -25,6 +28,7 @@ pub struct SessionStore {
     ids: Arc<dyn IdSource>,
     clock: Arc<dyn Clock>,
     cwd: Option<Text>,
+    open: Arc<OpenSessions>,
 }
 
 /// What a new session starts with.
@@ -43,7 +47,13 @@ pub struct CreateOptions {
 impl SessionStore {
     /// A store over any storage.
     pub fn new(storage: Arc<dyn SessionStorage>) -> SessionStore {
-        SessionStore { storage, ids: Arc::new(UuidV7), clock: Arc::new(SystemClock), cwd: None }
+        SessionStore {
+            storage,
+            ids: Arc::new(UuidV7),
+            clock: Arc::new(SystemClock),
+            cwd: None,
+            open: Arc::default(),
+        }
     }
 
     /// The store of a workspace: `<workspace>/.forkwood`.
@@ -120,9 +130,7 @@ impl SessionStore {
     /// # Errors
     /// `exists` where the id is taken, `invalid` where metadata is no object.
     pub async fn create(&self, options: CreateOptions) -> Result<Session> {
-        if options.metadata.as_ref().is_some_and(|json| json.as_object().is_none()) {
-            return Err(Error::invalid("metadata must be a JSON object"));
-        }
+        check_metadata(options.metadata.as_ref())?;
         let info = SessionInfo {
             title: options.title,
             cwd: options.cwd.or_else(|| self.cwd.clone()),
@@ -138,7 +146,8 @@ impl SessionStore {
     /// overwrites one: a task that has a file already gets another file.
     ///
     /// # Errors
-    /// `invalid` where the task could not be a file name.
+    /// `invalid` where the task could not be a file name or metadata is no object; `not_found`
+    /// where the parent is not of this store; `exists` where the id is taken.
     pub async fn create_subagent(
         &self,
         parent: &Session,
@@ -146,7 +155,8 @@ impl SessionStore {
         agent_type: impl Into<Text>,
         options: CreateOptions,
     ) -> Result<Session> {
-        let depth = parent.facts().info.spawn_depth.unwrap_or(0) + 1;
+        check_metadata(options.metadata.as_ref())?;
+        let depth = parent.facts().info.spawn_depth.unwrap_or(0).saturating_add(1);
         let info = SessionInfo {
             title: options.title,
             cwd: options.cwd.or_else(|| parent.facts().info.cwd.clone()),
@@ -212,7 +222,13 @@ impl SessionStore {
     async fn open_exact(&self, id: &SessionId) -> Result<Session> {
         let facts = self.storage.facts(id).await?;
         let ids = self.ids_for(&facts);
-        Session::open(Arc::clone(&self.storage), id, ids).await
+        let mut session = Session::open(Arc::clone(&self.storage), id, ids).await?;
+        // A sub-agent at work keeps its parent's session open, too.
+        let parent = facts.info.parent_session_id.as_ref().and_then(Text::as_str);
+        let parent = parent.and_then(|parent| SessionId::new(parent).ok());
+        session.held =
+            [Some(facts.id), parent].into_iter().flatten().map(|id| self.open.hold(&id)).collect();
+        Ok(session)
     }
 
     /// Ids in the style of the session's format.
@@ -288,6 +304,13 @@ impl SessionStore {
                 candidates: found.iter().map(ToString::to_string).collect(),
             }),
         }
+    }
+}
+
+fn check_metadata(metadata: Option<&Json>) -> Result<()> {
+    match metadata.is_some_and(|json| json.as_object().is_none()) {
+        true => Err(Error::invalid("metadata must be a JSON object")),
+        false => Ok(()),
     }
 }
 

@@ -63,11 +63,12 @@ pub fn select<'a>(path: &'a [Entry], rules: &FoldRules) -> Vec<Item<'a>> {
         if carries_system {
             items.push(Source::System(&path[at]));
         }
-        items.push(Source::Summary(&path[at]));
+        items.keyed(&path[at], Source::Summary(&path[at]));
         if let Some(tail) = &compaction.retained_tail {
             for position in 0..tail.len() {
                 items.push(Source::Tail(&path[at], position));
             }
+            items.tail = tail.len();
         } else if let Some(first) = &compaction.first_kept_entry_id
             && let Some(kept) = path[..at].iter().position(|entry| entry.id == *first)
         {
@@ -93,7 +94,9 @@ pub fn select<'a>(path: &'a [Entry], rules: &FoldRules) -> Vec<Item<'a>> {
         .flatten()
         .filter_map(|source| {
             let edit = match source {
-                Source::Entry(entry) => edits.get(&entry.id).copied(),
+                Source::Entry(entry) => {
+                    edits.get(&entry.id).copied().filter(|edit| comes_after(edit, entry))
+                }
                 _ => None,
             };
             let removed = edit.is_some_and(|edit| {
@@ -106,6 +109,11 @@ pub fn select<'a>(path: &'a [Entry], rules: &FoldRules) -> Vec<Item<'a>> {
 
 fn is_system(entry: &Entry) -> bool {
     entry.message().is_some_and(|message| message.role == Role::System)
+}
+
+/// Whether one entry of a path stands after another: only what was said can be edited.
+fn comes_after(edit: &Entry, entry: &Entry) -> bool {
+    std::ptr::from_ref(edit) > std::ptr::from_ref(entry)
 }
 
 /// The last edit on the path for each target.
@@ -124,6 +132,8 @@ fn last_edits(path: &[Entry]) -> HashMap<&EntryId, &Entry> {
 struct Items<'a> {
     list: Vec<Option<Source<'a>>>,
     at: HashMap<&'a EntryId, usize>,
+    /// How many messages of a retained tail stand behind the summary that they belong to.
+    tail: usize,
 }
 
 impl<'a> Items<'a> {
@@ -148,12 +158,15 @@ impl<'a> Items<'a> {
     }
 
     /// A compaction that replaces in place: the first of what it replaces that is still there
-    /// becomes the summary, the others vanish. None there: the summary goes to the end.
+    /// becomes the summary, the others vanish. None there: the summary goes to the end. The
+    /// summary of an earlier compaction is named by its id, and its retained tail goes with it.
     fn replace(&mut self, entry: &'a Entry, replaced: &[EntryId]) {
         let mut first: Option<usize> = None;
         for id in replaced {
             if let Some(at) = self.at.remove(id) {
-                self.list[at] = None;
+                let has_tail = matches!(self.list.get(at + 1), Some(Some(Source::Tail(of, 0))) if of.id == *id);
+                let end = if has_tail { at + self.tail } else { at };
+                self.list[at..=end].fill(None);
                 first = Some(first.map_or(at, |first| first.min(at)));
             }
         }

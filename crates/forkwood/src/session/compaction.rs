@@ -1,10 +1,11 @@
 //! Compactions and their floor.
 
 use forkwood_core::entry::{Compaction, CompactionState};
-use forkwood_core::{Body, EntryId, EntryKind};
+use forkwood_core::{Draft, EntryId, EntryKind};
 use forkwood_storage::{FloorRule, Head, Stored};
 
-use super::Session;
+use super::write::last_id;
+use super::{AppendOptions, Session};
 use crate::{Error, Result};
 
 impl Session {
@@ -18,7 +19,10 @@ impl Session {
         if !compaction.is_boundary() && compaction.replaces_entry_ids.is_empty() {
             compaction.first_kept_entry_id = Some(id.clone());
         }
-        if let Some(leaf) = self.leaf().cloned() {
+        // Where the leaf went with a reset by another writer, the append tells of the conflict.
+        if let Some(leaf) = self.leaf().cloned()
+            && self.storage.get(self.id(), std::slice::from_ref(&leaf)).await?[0].is_some()
+        {
             if let Some(first) = &compaction.first_kept_entry_id
                 && *first != id
                 && !self.path_ids(&leaf).await?.contains(first)
@@ -37,7 +41,9 @@ impl Session {
                 });
             }
         }
-        self.append_as(id, Body::Compaction(compaction)).await
+        let drafts = vec![Draft::new(id, compaction)];
+        let appended = self.append_drafts(drafts, AppendOptions::default(), true).await?;
+        last_id(&appended)
     }
 
     /// The latest compaction on the current path.

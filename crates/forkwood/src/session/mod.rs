@@ -12,6 +12,7 @@ use forkwood_core::{EntryId, IdSource, Lane, SessionId, Text};
 use forkwood_storage::{Durability, OnConflict, SessionFacts, SessionStorage};
 
 use crate::Result;
+use crate::store::Held;
 
 pub use branches::Branch;
 pub use write::AppendOptions;
@@ -30,6 +31,8 @@ pub struct Session {
     ids: Arc<dyn IdSource>,
     durability: Durability,
     on_conflict: OnConflict,
+    /// Tells the store that this handle is there.
+    pub(crate) held: Vec<Held>,
 }
 
 impl fmt::Debug for Session {
@@ -63,6 +66,7 @@ impl Session {
             ids,
             durability: Durability::default(),
             on_conflict: OnConflict::default(),
+            held: Vec::new(),
         })
     }
 
@@ -130,6 +134,10 @@ impl Session {
         self.seen = self.facts.leaf(&lane).cloned();
         self.lane = lane;
         Ok(())
+    }
+
+    fn is_native(&self) -> bool {
+        self.facts.dialect == forkwood_storage::jsonl::NATIVE
     }
 
     fn shown(&self) -> String {

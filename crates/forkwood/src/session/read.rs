@@ -120,6 +120,10 @@ impl Session {
     /// # Errors
     /// `not_found`.
     pub async fn path_ids(&self, entry: &EntryId) -> Result<Vec<EntryId>> {
+        if self.facts.rules.path_to_compaction {
+            let path = self.path_to(entry).await?;
+            return Ok(path.into_iter().map(|entry| entry.id).collect());
+        }
         let heads = self.heads().await?;
         let at: HashMap<&EntryId, usize> =
             heads.iter().enumerate().map(|(i, head)| (&head.id, i)).collect();

@@ -1,5 +1,7 @@
 //! Writing to a session.
 
+use std::collections::HashSet;
+
 use forkwood_core::entry::SessionInfo;
 use forkwood_core::{Body, Draft, EntryId, Json, Lane, Message, Text};
 use forkwood_storage::{Append, Appended, Durability, Expect, OnConflict, Rewrite, Rewritten};
@@ -27,23 +29,19 @@ impl Session {
         self.ids.next_id()
     }
 
-    /// Appends one entry where the lane stands, and moves the lane to it.
+    /// Appends one entry where the lane stands, and moves the lane to it. What stands beside the
+    /// path (a label, an operation, an aside) moves nothing and meets no conflict.
     ///
     /// # Errors
-    /// `conflict` where another writer was first, and those of the storage. After an error
-    /// nothing was written and the session stands where it stood.
+    /// `conflict` where another writer was first, `invalid` for what the format cannot hold, and
+    /// those of the storage. After an error nothing was written and the session stands where it
+    /// stood.
     pub async fn append(&mut self, body: impl Into<Body>) -> Result<EntryId> {
-        let id = self.next_id();
-        self.append_as(id, body.into()).await
-    }
-
-    pub(super) async fn append_as(&mut self, id: EntryId, body: Body) -> Result<EntryId> {
-        let options = AppendOptions { ids: vec![id], ..AppendOptions::default() };
-        let appended = self.append_batch(vec![body], options).await?;
+        let appended = self.append_batch(vec![body.into()], AppendOptions::default()).await?;
         last_id(&appended)
     }
 
-    /// Appends a message of text.
+    /// Appends a message: [`Session::append`] under another name.
     ///
     /// # Errors
     /// Those of [`Session::append`].
@@ -51,24 +49,59 @@ impl Session {
         self.append(message).await
     }
 
-    /// Appends entries, all or none, with options.
+    /// Appends entries, all or none, with options. Gives the entries in the order of `bodies`.
     ///
     /// # Errors
-    /// Those of [`Session::append`]; `not_found` where the parent is not there.
+    /// Those of [`Session::append`]; `not_found` where the parent is not there; `exists` where
+    /// an id of the caller's is taken by an entry that says something else.
     pub async fn append_batch(
         &mut self,
         bodies: Vec<Body>,
         options: AppendOptions,
     ) -> Result<Appended> {
-        let (mut drafts, leading) = self.parent_draft(&options).await?;
-        for (at, mut body) in bodies.into_iter().enumerate() {
-            if self.facts.dialect == "native" {
-                blobs::store(self.storage.as_ref(), &mut body).await?;
-            }
+        if options.ids.len() > bodies.len() {
+            return Err(Error::invalid("there are more ids than entries"));
+        }
+        let ours = options.ids.is_empty();
+        let mut drafts = Vec::with_capacity(bodies.len());
+        for (at, body) in bodies.into_iter().enumerate() {
             let id = options.ids.get(at).cloned().unwrap_or_else(|| self.next_id());
             drafts.push(Draft::new(id, body));
         }
-        let expect = match (&self.seen, options.any) {
+        self.append_drafts(drafts, options, ours).await
+    }
+
+    /// Appends drafts. `ours`: their ids were made here, so that a taken one is made anew.
+    pub(super) async fn append_drafts(
+        &mut self,
+        mut drafts: Vec<Draft>,
+        options: AppendOptions,
+        ours: bool,
+    ) -> Result<Appended> {
+        if drafts.is_empty() {
+            return Err(Error::invalid("there is nothing to append"));
+        }
+        if self.is_native() {
+            for draft in &mut drafts {
+                draft.id.check()?;
+                draft.body.check()?;
+            }
+            for draft in &mut drafts {
+                blobs::store(self.storage.as_ref(), &mut draft.body).await?;
+            }
+        }
+        // A retry is answered by what is there; it moves no pointer again.
+        let leading = match ours || !self.has_all(&options.ids).await? {
+            true => self.parent_draft(&options).await?,
+            false => None,
+        };
+        let moved = leading.is_some();
+        drafts.splice(0..0, leading);
+        // What stands beside the path moves no lane, so that no other writer can be in its way.
+        let beside =
+            |draft: &Draft| draft.body.is_sidecar() && !matches!(draft.body, Body::Leaf { .. });
+        let any = options.any || (options.parent.is_none() && drafts.iter().all(beside));
+        let expect = match (&self.seen, any) {
             (_, true) => Expect::Any,
             (Some(leaf), false) => Expect::At(leaf.clone()),
             (None, false) => Expect::NoLane,
@@ -80,43 +113,71 @@ impl Session {
             on_conflict: options.on_conflict.unwrap_or(self.on_conflict),
             durability: options.durability.unwrap_or(self.durability),
         };
-        let mut appended = self.write(append, options.ids.is_empty()).await?;
-        appended.entries.drain(..leading.min(appended.entries.len()));
+        let mut appended = self.write(append, ours).await?;
+        appended.entries.drain(..usize::from(moved).min(appended.entries.len()));
         self.lane = appended.lane.clone();
+        if appended.repeated {
+            // Others may have gone on from there, which this handle may have seen or not.
+            if self.current_leaf().await? != self.seen {
+                self.seen.clone_from(&appended.leaf);
+            }
+            return Ok(appended);
+        }
         // A write that took the lane as it was does not make this handle see what others wrote.
         let followed = appended.entries.first().is_none_or(|e| e.parent_id == self.seen);
-        if !options.any || leading > 0 || followed {
+        if !any || moved || followed {
             self.seen.clone_from(&appended.leaf);
         }
         Ok(appended)
     }
 
-    /// Writes; where ids were ours to choose and are so short that one was taken, with new ones.
-    async fn write(&self, append: Append, ours: bool) -> Result<Appended> {
-        let mut append = append;
-        let mut tries = 0;
-        loop {
+    /// Writes; where ids were ours to choose and one was taken, with new ones.
+    async fn write(&self, mut append: Append, ours: bool) -> Result<Appended> {
+        if !ours {
+            return self.storage.append(self.id(), append).await;
+        }
+        for _ in 0..8 {
             match self.storage.append(self.id(), append.clone()).await {
-                Err(Error::EntryExists { .. }) if ours && tries < 100 => {
-                    tries += 1;
-                    for draft in &mut append.drafts {
-                        draft.id = self.next_id();
-                    }
-                }
+                Ok(done) if done.repeated => {}
+                Err(Error::EntryExists { .. }) => {}
                 other => return other,
             }
+            let heads = self.heads().await?;
+            let mut taken: HashSet<EntryId> = heads.into_iter().map(|head| head.id).collect();
+            for draft in &mut append.drafts {
+                // A source that repeats itself no further than the log is long comes to an end.
+                let fresh = (0..=taken.len()).map(|_| self.next_id());
+                let Some(id) = fresh.into_iter().find(|id| !taken.contains(id)) else {
+                    break;
+                };
+                if let Body::Compaction(compaction) = &mut draft.body
+                    && compaction.first_kept_entry_id.as_ref() == Some(&draft.id)
+                {
+                    compaction.first_kept_entry_id = Some(id.clone());
+                }
+                taken.insert(id.clone());
+                draft.id = id;
+            }
         }
+        Err(Error::invalid("the source of ids gives none that is free"))
     }
 
-    /// The pointer move that leads to an explicit parent, and how many drafts it takes.
-    async fn parent_draft(&self, options: &AppendOptions) -> Result<(Vec<Draft>, usize)> {
-        let Some(parent) = &options.parent else { return Ok((Vec::new(), 0)) };
+    /// Whether entries of these ids are there; with none, no.
+    async fn has_all(&self, ids: &[EntryId]) -> Result<bool> {
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        Ok(self.storage.get(self.id(), ids).await?.iter().all(Option::is_some))
+    }
+
+    /// The pointer move that leads to an explicit parent, if one is needed.
+    async fn parent_draft(&self, options: &AppendOptions) -> Result<Option<Draft>> {
+        let Some(parent) = &options.parent else { return Ok(None) };
         let target = self.path_entry(parent).await?;
         if self.seen.as_ref() == Some(&target) && !options.any {
-            return Ok((Vec::new(), 0));
+            return Ok(None);
         }
-        let leaf = Draft::new(self.next_id(), Body::Leaf { leaf_id: Some(target) });
-        Ok((vec![leaf], 1))
+        Ok(Some(Draft::new(self.next_id(), Body::Leaf { leaf_id: Some(target) })))
     }
 
     /// The path entry that an id means: itself, or a sidecar's path ancestor.
@@ -162,9 +223,8 @@ impl Session {
     /// `exists` where there is such a lane, `not_found`, `unsupported`.
     pub async fn create_lane(&mut self, lane: Lane, at: &EntryId) -> Result<()> {
         let target = self.path_entry(at).await?;
-        let taken = |lane: &Lane| {
-            Error::invalid(format!("lane {lane} exists already; move it, or choose another name"))
-        };
+        let taken =
+            |lane: &Lane| Error::LaneExists { session: self.shown(), lane: lane.to_string() };
         if self.storage.facts(self.id()).await?.lanes.iter().any(|state| state.lane == lane) {
             return Err(taken(&lane));
         }
@@ -191,7 +251,12 @@ impl Session {
         let mut other = self.clone();
         other.use_lane(lane.clone()).await?;
         other.rewind_past_compaction(to).await?;
-        self.reload().await
+        if *lane == self.lane {
+            return self.reload().await;
+        }
+        // What others wrote to the lane of this handle is not seen by moving another one.
+        self.facts = self.storage.facts(self.id()).await?;
+        Ok(())
     }
 
     /// Puts a bookmark on an entry, or takes it away.
@@ -239,7 +304,9 @@ impl Session {
     /// # Errors
     /// `read_only`, `unsupported`, `locked`, `io`.
     pub async fn reset(&mut self) -> Result<Rewritten> {
-        self.rewrite(Rewrite::Reset).await
+        let done = self.storage.rewrite(self.id(), Rewrite::Reset).await?;
+        self.reload().await?;
+        Ok(done)
     }
 
     /// Drops superseded pointer lines and damage; with `prune_branches` also branches that no
@@ -261,12 +328,13 @@ impl Session {
 
     async fn rewrite(&mut self, rewrite: Rewrite) -> Result<Rewritten> {
         let done = self.storage.rewrite(self.id(), rewrite).await?;
-        self.reload().await?;
+        // What others wrote meanwhile stays unseen, so that the next write tells of it.
+        self.facts = self.storage.facts(self.id()).await?;
         Ok(done)
     }
 }
 
-fn last_id(appended: &Appended) -> Result<EntryId> {
+pub(super) fn last_id(appended: &Appended) -> Result<EntryId> {
     appended
         .entries
         .last()

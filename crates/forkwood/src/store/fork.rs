@@ -1,6 +1,6 @@
 //! Copying a path into a new session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use forkwood_core::entry::{ForkedFrom, SessionInfo};
 use forkwood_core::{Body, Entry, EntryId, Lane, SessionId, Text};
@@ -20,11 +20,14 @@ pub struct ForkOptions {
 
 impl SessionStore {
     /// Copies the path to an entry, of this store or another, of any format, into a new session
-    /// here. Every entry gets a new id, wherever it is named; labels and data beside the path
-    /// come along; where it came from is recorded. The source is only read.
+    /// here; without an entry, the path to where the source's lane stands. Every entry gets a
+    /// new id, wherever it is named, and keeps its time; labels and data beside the path come
+    /// along; where it came from is recorded. Free metadata does not come along. The source is
+    /// only read. Blobs are shared within a store and copied to another one.
     ///
     /// # Errors
-    /// `not_found` where the entry is not there, `invalid` where the source is empty.
+    /// `not_found` where the entry is not there, `invalid` where the source is empty, `exists`
+    /// where the id is taken.
     pub async fn fork(
         &self,
         source: &Session,
@@ -52,9 +55,11 @@ impl SessionStore {
             }
             blobs::store(self.storage.as_ref(), &mut entry.body).await?;
         }
-        let facts = source.facts();
+        // As it is now: another handle may have given it another title.
+        let facts = source.storage().facts(source.id()).await?;
+        let title = facts.info.title.clone().filter(|title| !title.is_empty());
         let info = SessionInfo {
-            title: options.title.or_else(|| source.title().cloned()),
+            title: options.title.or(title),
             cwd: self.cwd.clone().or_else(|| facts.info.cwd.clone()),
             forked_from: Some(ForkedFrom { session_id: facts.shown_id.clone(), entry_id: last }),
             ..SessionInfo::default()
@@ -64,59 +69,105 @@ impl SessionStore {
         self.open_exact(&facts.id).await
     }
 
-    /// The entries of the fork: the path in one line, then what stands beside it.
+    /// The entries of the fork: the path in one line, and behind each entry what stands beside
+    /// it.
     fn copies(&self, path: Vec<Entry>, beside: Vec<Entry>) -> Vec<Entry> {
-        let mut new_ids: HashMap<EntryId, EntryId> = HashMap::new();
-        let mut kept: Vec<Entry> = Vec::new();
-        for entry in path {
+        let stays = |entry: &Entry| {
             // Headers, labels and pointers have other places in the new session.
-            if matches!(entry.body, Body::SessionInfo(_) | Body::Label { .. } | Body::Leaf { .. }) {
-                continue;
-            }
+            !matches!(entry.body, Body::SessionInfo(_) | Body::Label { .. } | Body::Leaf { .. })
+        };
+        let mut new_ids: HashMap<EntryId, EntryId> = HashMap::new();
+        for entry in path.iter().filter(|entry| stays(entry)) {
             new_ids.insert(entry.id.clone(), self.ids.next_id());
-            kept.push(entry);
         }
+        let mut beside = Beside::of(beside, &path);
+        let next_kept = next_kept(&path, &new_ids);
+        let mut copies: Vec<Entry> = Vec::new();
         let mut before: Option<EntryId> = None;
-        for entry in &mut kept {
-            entry.remap(&new_ids);
-            entry.lane = Lane::main();
-            entry.more = 0;
-            entry.parent_id = before.replace(entry.id.clone());
-        }
-        let mut last_label: HashMap<EntryId, usize> = HashMap::new();
-        for (at, entry) in beside.iter().enumerate() {
-            if let Some(target) = label_target(entry) {
-                last_label.insert(target, at);
+        for mut entry in path {
+            let old = entry.id.clone();
+            if stays(&entry) {
+                keep_from_next(&mut entry, &next_kept);
+                entry.remap(&new_ids);
+                entry.lane = Lane::main();
+                entry.more = 0;
+                entry.parent_id = before.replace(entry.id.clone());
+                copies.push(entry);
+            }
+            for mut entry in beside.take(&old) {
+                let target = label_target(&entry);
+                entry.remap(&new_ids);
+                if let Body::Label { target_id, .. } = &mut entry.body {
+                    // The header, or what has no copy: a label marks what it hangs from.
+                    *target_id = target.and_then(|target| new_ids.get(&target).cloned());
+                }
+                entry.id = self.ids.next_id();
+                entry.lane = Lane::main();
+                entry.more = 0;
+                entry.parent_id.clone_from(&before);
+                copies.push(entry);
             }
         }
-        for (at, mut entry) in beside.into_iter().enumerate() {
-            let wanted = match (&entry.body, label_target(&entry)) {
-                (Body::Label { label, .. }, Some(target)) => {
-                    last_label.get(&target) == Some(&at)
-                        && label.as_ref().is_some_and(|label| !label.is_empty())
-                        && new_ids.contains_key(&target)
+        copies
+    }
+}
+
+/// What stands beside a path, by the path entry that it is about.
+struct Beside(HashMap<EntryId, Vec<Entry>>);
+
+impl Beside {
+    /// Keeps the last label of each entry, where it is one, and data beside the path.
+    fn of(entries: Vec<Entry>, path: &[Entry]) -> Beside {
+        let on_path: HashSet<&EntryId> = path.iter().map(|entry| &entry.id).collect();
+        let mut labels: HashMap<EntryId, Entry> = HashMap::new();
+        let mut about: HashMap<EntryId, Vec<Entry>> = HashMap::new();
+        for entry in entries {
+            match (&entry.body, label_target(&entry)) {
+                (Body::Label { .. }, Some(target)) if on_path.contains(&target) => {
+                    labels.insert(target, entry);
                 }
                 (Body::Custom { aside: true, .. }, _) => {
-                    entry.parent_id.as_ref().is_some_and(|parent| new_ids.contains_key(parent))
+                    if let Some(parent) = entry.parent_id.clone().filter(|p| on_path.contains(p)) {
+                        about.entry(parent).or_default().push(entry);
+                    }
                 }
-                _ => false,
-            };
-            if !wanted {
-                continue;
+                _ => {}
             }
-            if let Body::Label { target_id, .. } = &mut entry.body
-                && target_id.is_none()
-            {
-                target_id.clone_from(&entry.parent_id);
-            }
-            entry.remap(&new_ids);
-            entry.id = self.ids.next_id();
-            entry.lane = Lane::main();
-            entry.more = 0;
-            entry.parent_id.clone_from(&before);
-            kept.push(entry);
         }
-        kept
+        for (target, entry) in labels {
+            if matches!(&entry.body, Body::Label { label: Some(label), .. } if !label.is_empty()) {
+                about.entry(target).or_default().push(entry);
+            }
+        }
+        Beside(about)
+    }
+
+    fn take(&mut self, entry: &EntryId) -> Vec<Entry> {
+        self.0.remove(entry).unwrap_or_default()
+    }
+}
+
+/// For each entry of a path that has no copy, the next one that has.
+fn next_kept(path: &[Entry], new_ids: &HashMap<EntryId, EntryId>) -> HashMap<EntryId, EntryId> {
+    let mut next: Option<&EntryId> = None;
+    let mut out = HashMap::new();
+    for entry in path.iter().rev() {
+        if new_ids.contains_key(&entry.id) {
+            next = Some(&entry.id);
+        } else if let Some(next) = next {
+            out.insert(entry.id.clone(), next.clone());
+        }
+    }
+    out
+}
+
+/// A compaction that keeps from an entry without a copy keeps from the next one that has one.
+fn keep_from_next(entry: &mut Entry, next_kept: &HashMap<EntryId, EntryId>) {
+    if let Body::Compaction(compaction) = &mut entry.body
+        && let Some(first) = &mut compaction.first_kept_entry_id
+        && let Some(next) = next_kept.get(first)
+    {
+        *first = next.clone();
     }
 }
 

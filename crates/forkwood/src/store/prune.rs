@@ -20,7 +20,8 @@ pub struct PruneOptions {
 pub struct PruneReport {
     /// The sessions that went.
     pub removed: Vec<SessionRow>,
-    /// Old ones that stay, and why: `damaged`, `empty`, `pinned`, `open`.
+    /// Those that stay although they are not known to be young, and why: `damaged`, `empty`,
+    /// `pinned`, `open`.
     pub skipped: Vec<(SessionRow, &'static str)>,
     /// How many stay because they are not old.
     pub kept: usize,
@@ -28,7 +29,10 @@ pub struct PruneReport {
 
 impl SessionStore {
     /// Moves sessions to the trash whose newest user or assistant message is older than a time.
-    /// Damaged, empty, open and pinned ones stay.
+    /// Damaged, empty, open and pinned ones stay. Open are those that a [`Session`] of this
+    /// store, or a writer of another process, still holds; a dry run sees only the former.
+    ///
+    /// [`Session`]: crate::Session
     ///
     /// # Errors
     /// `io`; what was removed before it stays removed, and can be restored.
@@ -43,6 +47,7 @@ impl SessionStore {
                     continue;
                 }
                 _ if row.pinned => "pinned",
+                _ if self.open.holds(&row.id) => "open",
                 _ => "",
             };
             if !why.is_empty() {

@@ -157,7 +157,7 @@ impl<'o, 'j> Take<'o, 'j> {
         self.typed(camel, "a whole number from 0", |raw| {
             let number: f64 = serde_json::from_str(raw).ok()?;
             serde_json::from_str::<u64>(raw).ok().or_else(|| {
-                (number >= 0.0 && number <= 9_007_199_254_740_992.0 && number.fract() == 0.0)
+                ((0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0)
                     .then_some(number as u64)
             })
         })
