@@ -35,6 +35,7 @@ pub const RULES: FoldRules = FoldRules {
     default_thinking_level: None,
     compaction_system_message: false,
     label_on_path: true,
+    path_to_compaction: false,
 };
 
 /// What its files can hold.

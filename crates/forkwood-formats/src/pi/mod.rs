@@ -46,6 +46,7 @@ pub const RULES: FoldRules = FoldRules {
     default_thinking_level: Some("off"),
     compaction_system_message: true,
     label_on_path: false,
+    path_to_compaction: false,
 };
 
 /// How Pi's agent harness folds a path: it knows no system messages in the log.
@@ -105,7 +106,8 @@ impl Flavour {
 
     pub(crate) fn rules(self) -> FoldRules {
         match self {
-            Flavour::Harness | Flavour::Log => HARNESS_RULES,
+            Flavour::Harness => FoldRules { path_to_compaction: true, ..HARNESS_RULES },
+            Flavour::Log => HARNESS_RULES,
             _ => RULES,
         }
     }

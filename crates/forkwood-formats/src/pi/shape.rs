@@ -28,6 +28,7 @@ pub struct PiMessage {
 /// `rules` are those of the file. With Pi's, `Stored::raw` is read as Pi's record; with any
 /// others, messages are written as they would be in a file of Pi.
 pub fn pi_context(path: &[Stored], rules: &FoldRules) -> Vec<PiMessage> {
+    let rules = &FoldRules { path_to_compaction: false, ..*rules };
     let from_pi = *rules == RULES || *rules == HARNESS_RULES;
     let entries: Vec<Entry> = path.iter().map(|stored| stored.entry.clone()).collect();
     let raw: HashMap<&EntryId, &[u8]> = path

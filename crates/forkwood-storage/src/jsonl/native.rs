@@ -41,6 +41,8 @@ impl Format for Native {
             {
                 info
             }
+            // A header of another kind: my-pi-agent's first line is one.
+            Ok(forkwood_core::Body::SessionInfo(_)) => return None,
             _ => return headless(start, *number),
         };
         let version = info.version.unwrap_or(VERSION);

@@ -12,8 +12,11 @@ pub(super) fn read(
     from: &EntryId,
     stop: PathStop,
 ) -> std::result::Result<PathRead, Trouble> {
-    let path = file.index.path(file.require(from)?);
     let rules = file.dialect.rules();
+    let mut path = file.index.path(file.require(from)?);
+    if rules.path_to_compaction {
+        path.drain(..compacted(file, &path)?);
+    }
     let start = match stop {
         PathStop::Root => 0,
         PathStop::Context => needed(file, &path)?,
@@ -27,6 +30,26 @@ pub(super) fn read(
         PathStop::Context => settings_before(file, &path[..start])?,
     };
     Ok(PathRead { entries, before: Some(before) })
+}
+
+/// Where Pi's harness ends a path: from the leaf up, each compaction names the entry to stop at;
+/// one with a retained tail is the end itself.
+fn compacted(file: &SessionFile, path: &[u32]) -> std::result::Result<usize, Trouble> {
+    let mut stop: Option<EntryId> = None;
+    for (position, at) in path.iter().enumerate().rev() {
+        if stop.as_ref() == Some(&file.index.id(*at)) {
+            return Ok(position);
+        }
+        if file.index.rec(*at).kind == EntryKind::Compaction
+            && let Body::Compaction(compaction) = file.stored(*at)?.entry.body
+        {
+            if compaction.retained_tail.is_some() {
+                return Ok(position);
+            }
+            stop = compaction.first_kept_entry_id;
+        }
+    }
+    Ok(0)
 }
 
 /// The position on the path from which the context needs entries: what the latest compaction

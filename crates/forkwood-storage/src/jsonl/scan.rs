@@ -464,7 +464,7 @@ impl Scanner<'_> {
 /// The line of the record of an ordinal; headers come first.
 pub(super) fn line_of(index: &Index, headers: u64, ordinal: u64) -> Option<u64> {
     if ordinal < headers {
-        return Some(1);
+        return None;
     }
     let at = usize::try_from(ordinal - headers).ok()?;
     index.recs().get(at).map(|rec| u64::from(rec.line))
