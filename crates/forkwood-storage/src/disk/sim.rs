@@ -167,7 +167,7 @@ impl SimDisk {
             let synced = node.durable.len();
             let grew = node.live.len() > synced && node.live.starts_with(&node.durable);
             if grew {
-                let end = (synced + crash.unsynced_bytes).min(node.live.len());
+                let end = synced.saturating_add(crash.unsynced_bytes).min(node.live.len());
                 let suffix = node.live[synced..end].to_vec();
                 if crash.zeroed {
                     node.durable.resize(end, 0);
