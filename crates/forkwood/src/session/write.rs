@@ -90,17 +90,18 @@ impl Session {
                 blobs::store(self.storage.as_ref(), &mut draft.body).await?;
             }
         }
+        // What stands beside the path moves no lane, so that no other writer can be in its way.
+        let beside = drafts
+            .iter()
+            .all(|draft| draft.body.is_sidecar() && !matches!(draft.body, Body::Leaf { .. }));
         // A retry is answered by what is there; it moves no pointer again.
         let leading = match ours || !self.has_all(&options.ids).await? {
-            true => self.parent_draft(&options).await?,
+            true => self.parent_draft(&options, beside).await?,
             false => None,
         };
         let moved = leading.is_some();
         drafts.splice(0..0, leading);
-        // What stands beside the path moves no lane, so that no other writer can be in its way.
-        let beside =
-            |draft: &Draft| draft.body.is_sidecar() && !matches!(draft.body, Body::Leaf { .. });
-        let any = options.any || (options.parent.is_none() && drafts.iter().all(beside));
+        let any = options.any || (beside && options.parent.is_none());
         let expect = match (&self.seen, any) {
             (_, true) => Expect::Any,
             (Some(leaf), false) => Expect::At(leaf.clone()),
@@ -170,11 +171,12 @@ impl Session {
         Ok(self.storage.get(self.id(), ids).await?.iter().all(Option::is_some))
     }
 
-    /// The pointer move that leads to an explicit parent, if one is needed.
-    async fn parent_draft(&self, options: &AppendOptions) -> Result<Option<Draft>> {
+    /// The pointer move that leads to an explicit parent, if one is needed. What stands beside
+    /// the path makes no lane stand anywhere, should it go to a new one.
+    async fn parent_draft(&self, options: &AppendOptions, beside: bool) -> Result<Option<Draft>> {
         let Some(parent) = &options.parent else { return Ok(None) };
         let target = self.path_entry(parent).await?;
-        if self.seen.as_ref() == Some(&target) && !options.any {
+        if self.seen.as_ref() == Some(&target) && !options.any && !beside {
             return Ok(None);
         }
         Ok(Some(Draft::new(self.next_id(), Body::Leaf { leaf_id: Some(target) })))
