@@ -4,4 +4,4 @@
 
 mod pairing;
 
-pub use pairing::{PairChange, Paired, pair_tools};
+pub use pairing::{INTERRUPTED, PairChange, Paired, is_paired, pair_tools};

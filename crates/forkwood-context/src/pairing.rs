@@ -1,6 +1,6 @@
 //! Tool calls and their results, paired as providers demand it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use forkwood_core::{EntryId, Message, Role, Text};
 
@@ -87,6 +87,24 @@ pub fn pair_tools(messages: &[Message], entry_ids: &[EntryId]) -> Paired {
         }
     }
     out
+}
+
+/// Whether [`pair_tools`] would leave the messages as they are: every call has its result right
+/// behind it, in call order, and no other results stand anywhere.
+pub fn is_paired(messages: &[Message]) -> bool {
+    let mut open: VecDeque<&Text> = VecDeque::new();
+    for message in messages {
+        match answers(message) {
+            Some(call) => {
+                if open.pop_front() != Some(call) {
+                    return false;
+                }
+            }
+            None if !open.is_empty() => return false,
+            None => open.extend(calls(message).map(|(call, _, _)| call)),
+        }
+    }
+    open.is_empty()
 }
 
 /// The call that a message answers, if it is a result.

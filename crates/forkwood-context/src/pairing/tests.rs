@@ -1,7 +1,7 @@
 use forkwood_core::{Block, Content, EntryId, Json, Message, Role, Text};
 use proptest::prelude::*;
 
-use super::{PairChange, Paired, pair_tools};
+use super::{PairChange, Paired, is_paired, pair_tools};
 
 /// Builds messages from words: `u` a user, `a:x,y` an assistant calling x and y, `r:x` a result.
 fn build(words: &str) -> (Vec<Message>, Vec<EntryId>) {
@@ -111,6 +111,9 @@ proptest! {
         // What is valid stays as it is.
         let again = pair_tools(&paired.messages, &paired.entry_ids);
         prop_assert!(again.changes.is_empty());
+        prop_assert!(is_paired(&paired.messages));
+        let (messages, _) = build(&words.join(" "));
+        prop_assert_eq!(is_paired(&messages), paired.messages == messages);
         prop_assert_eq!(again.messages, paired.messages);
     }
 }
