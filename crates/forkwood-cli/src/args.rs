@@ -44,7 +44,7 @@ pub(crate) struct Globals {
     #[arg(help_heading = "Where sessions are")]
     pub(crate) store: Option<PathBuf>,
 
-    /// Start in this folder instead of the current one
+    /// Use the workspace of this folder, instead of that of the current one
     #[arg(long, short = 'C', global = true, value_name = "DIR")]
     #[arg(help_heading = "Where sessions are")]
     pub(crate) workspace: Option<PathBuf>,

@@ -125,7 +125,6 @@ fn hint_for(kind: ErrorKind) -> Option<&'static str> {
         ErrorKind::ReadOnly | ErrorKind::NewerVersion => {
             "`forkwood fork` copies it into a session that can be written"
         }
-        ErrorKind::Damaged => "`forkwood check` tells what is wrong, --repair mends what is safe",
         ErrorKind::Locked => "another process is writing to it; try again",
         ErrorKind::NoSpace => "free some space and try again",
         ErrorKind::Gone => "`forkwood trash` lists what was deleted",

@@ -70,7 +70,7 @@ pub(crate) async fn fork_pi(session: &Session, at: &EntryId) -> Result<(String, 
         cwd: &session.facts().info.cwd.as_ref().map(Text::to_string).unwrap_or_default(),
         parent_session: Some(&parent.to_string_lossy()),
     };
-    let text = pi::fork::new_fork_file(&fork, &path, &labels)?;
+    let text = pi::fork::new_fork_file(&fork, &path, &labels, &session.facts().rules)?;
     let folder = source.parent().unwrap_or(Path::new("."));
     let file = folder.join(pi::place::file_name(&id, created));
     crate::place::write_new(&file, text.as_bytes())?;

@@ -23,7 +23,8 @@ pub(crate) fn unique_tails(ids: &[&str]) -> Vec<usize> {
         // Neighbours in order share the most; those of the same owner do not count.
         let before = keys[..at].iter().rev().find(|(_, other)| *other != owner);
         let after = keys[at + 1..].iter().find(|(_, other)| *other != owner);
-        let shared = [before, after].into_iter().flatten().map(|(other, _)| shared(key, other)).max();
+        let shared =
+            [before, after].into_iter().flatten().map(|(other, _)| shared(key, other)).max();
         let enough = shared.unwrap_or(0) + 1;
         if enough <= key.len() {
             needed[owner] = enough;

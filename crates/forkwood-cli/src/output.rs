@@ -14,7 +14,7 @@ use crate::json;
 use crate::style::{self, paint};
 
 /// Columns that lines are cut to where there is no terminal to ask.
-const COLUMNS: usize = 100;
+const COLUMNS: usize = 120;
 
 /// Where a command prints.
 pub(crate) struct Output {
@@ -24,6 +24,7 @@ pub(crate) struct Output {
     pager: Option<pager::Pager>,
     may_page: bool,
     quiet: bool,
+    json: bool,
     terminal: Option<usize>,
 }
 
@@ -44,6 +45,7 @@ impl Output {
             pager: None,
             may_page: is_terminal && !globals.no_pager && !globals.json,
             quiet: globals.quiet,
+            json: globals.json,
             terminal: is_terminal.then(width).flatten(),
         }
     }
@@ -72,8 +74,13 @@ impl Output {
 
     /// Prints one JSON value on one line.
     pub(crate) fn json(&mut self, value: impl AsRef<str>) -> Result {
-        self.bytes(json::safe(value.as_ref()).as_bytes())?;
+        self.piece(value.as_ref())?;
         self.bytes(b"\n")
+    }
+
+    /// Prints a part of a JSON value; the last one goes to [`Output::json`].
+    pub(crate) fn piece(&mut self, part: &str) -> Result {
+        self.bytes(json::safe(part).as_bytes())
     }
 
     /// Prints bytes as they are.
@@ -94,9 +101,9 @@ impl Output {
         }
     }
 
-    /// Confirms what was done, on stderr.
+    /// Confirms what was done, on stderr; JSON tells it already.
     pub(crate) fn done(&mut self, message: impl AsRef<str>) {
-        if !self.quiet {
+        if !self.quiet && !self.json {
             let message = sanitise::lines(message.as_ref()).into_owned();
             let _ = writeln!(self.errors, "{message}");
         }

@@ -48,6 +48,10 @@ impl Place {
         let storage = match self {
             Place::Store(root) => JsonlStorage::store(root, options(bridge))?,
             Place::Folder(path) | Place::Pi(path) => {
+                if path.symlink_metadata().is_err() {
+                    let message = format!("{}: there is no such folder", path.display());
+                    return Err(CliError::new(forkwood::ErrorKind::NotFound, message));
+                }
                 let recursive = recursive || matches!(self, Place::Pi(_));
                 JsonlStorage::folder(path, recursive, options(bridge))?
             }
@@ -75,8 +79,7 @@ fn store_root(ctx: &Ctx) -> PathBuf {
 
 /// How files are read.
 pub(crate) fn options(bridge: bool) -> JsonlOptions {
-    let _ = bridge;
-    JsonlOptions::default().with_formats(&foreign::formats())
+    JsonlOptions::default().with_formats(&foreign::formats()).with_bridges(bridge)
 }
 
 /// Writes a file that is not there yet: whole and on disk, or not at all.

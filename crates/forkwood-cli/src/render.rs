@@ -28,7 +28,10 @@ pub(crate) fn block(out: &mut Output, block: &Block, beside: Beside<'_>) -> Resu
     }
     tail.push_str(&format!("  {}", paint(style::DIM, beside.id)));
     if let Some(label) = beside.label {
-        tail.push_str(&format!("  {}", paint(style::LABEL, format!("[{}]", sanitise::line(label)))));
+        tail.push_str(&format!(
+            "  {}",
+            paint(style::LABEL, format!("[{}]", sanitise::line(label)))
+        ));
     }
     match &block.kind {
         BlockKind::Speaker { role, name, failed } => {

@@ -68,6 +68,15 @@ pub(crate) fn check_query(query: &str) -> Result {
     }
 }
 
+/// Checks an id for a new session. One that would later be taken for a path is refused.
+pub(crate) fn new_id(id: &str) -> Result<SessionId> {
+    if id.ends_with(".jsonl") {
+        let message = format!("{id:?} is not a valid id: it would be taken for a path");
+        return Err(CliError { code: code::USAGE, ..CliError::new(ErrorKind::Invalid, message) });
+    }
+    Ok(SessionId::new(id)?)
+}
+
 /// Whether an argument means a file.
 fn is_path(ctx: &Ctx, query: &str) -> bool {
     query.contains(['/', '\\'])
@@ -80,7 +89,8 @@ fn neither(query: &str) -> CliError {
         ErrorKind::NotFound,
         format!("{query:?} is not a valid id, and there is no such file"),
     );
-    CliError { code: code::FAILED, ..error }.hint("`forkwood list` shows the sessions that are here")
+    CliError { code: code::FAILED, ..error }
+        .hint("`forkwood list` shows the sessions that are here")
 }
 
 fn not_found(query: &str, place: &Place) -> CliError {

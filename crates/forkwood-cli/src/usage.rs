@@ -9,12 +9,10 @@ use crate::output;
 /// Tells what the parser has to say: help and version on stdout, errors on stderr.
 pub(crate) fn report(error: &clap::Error) -> u8 {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            match error.print() {
-                Ok(()) => code::DONE,
-                Err(problem) => CliError::output(&problem).code,
-            }
-        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
+            Ok(()) => code::DONE,
+            Err(problem) => CliError::output(&problem).code,
+        },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // Nothing is left to be told where stderr is gone.
             let _ = error.print();

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use forkwood_core::entry::{Compaction, Operation, SessionInfo};
+use forkwood_core::json::{self, Object};
 use forkwood_core::message::ImageSource;
 use forkwood_core::{Block, Body, Content, Entry, Message, Role, Text};
 
@@ -95,12 +96,14 @@ pub fn message(message: &Message, columns: usize) -> String {
             line.word(" failed");
         }
     }
+    let said_nothing = line.out.len();
     line.word(": ");
+    let colon = line.out.len();
     content_text(&mut line, &message.content);
-    let mut out = line.finish();
-    if out.ends_with(": ") {
-        out.truncate(out.len() - 2);
+    if line.out.len() == colon && !line.full {
+        line.out.truncate(said_nothing);
     }
+    let mut out = line.finish();
     out.push_str(&calls);
     match crate::width::cut(&out, columns) {
         Cow::Borrowed(_) => out,
@@ -110,12 +113,12 @@ pub fn message(message: &Message, columns: usize) -> String {
 
 /// The tools that are called, with what separates them from the text before.
 fn calls(message: &Message, columns: usize) -> String {
-    let mut names = message.content.tool_calls().map(|(_, name, _)| name).peekable();
-    if names.peek().is_none() {
+    let names = tool_names(message);
+    if names.is_empty() {
         return String::new();
     }
     let mut line = Line::new(columns.max(8));
-    for (at, name) in names.enumerate() {
+    for (at, name) in names.iter().enumerate() {
         if at > 0 {
             line.word(", ");
         }
@@ -125,6 +128,32 @@ fn calls(message: &Message, columns: usize) -> String {
         }
     }
     format!(" -> {}", line.finish())
+}
+
+/// The tools that a message calls: in its blocks, or as files of the OpenAI style have them.
+fn tool_names(message: &Message) -> Vec<Text> {
+    let mut names: Vec<Text> =
+        message.content.tool_calls().map(|(_, name, _)| name.clone()).collect();
+    names.extend(calls_in_metadata(message).into_iter().map(|(name, _)| name));
+    names
+}
+
+/// Calls in `metadata.tool_calls`, as (name, arguments as JSON or text).
+pub(crate) fn calls_in_metadata(message: &Message) -> Vec<(Text, Text)> {
+    let Some(metadata) = &message.metadata else { return Vec::new() };
+    let Some(object) = metadata.as_object() else { return Vec::new() };
+    let calls = object.get("tool_calls").and_then(json::elements).unwrap_or_default();
+    calls
+        .into_iter()
+        .filter_map(|call| {
+            let call = Object::parse(call.get()).ok()?;
+            let function = call.get("function").and_then(|json| Object::parse(json).ok());
+            let fields = function.as_ref().unwrap_or(&call);
+            let arguments = fields.get("arguments").unwrap_or("{}");
+            let arguments = json::text_of(arguments).unwrap_or_else(|| arguments.into());
+            Some((fields.text("name")?, arguments))
+        })
+        .collect()
 }
 
 fn content_text(line: &mut Line, content: &Content) {
@@ -330,9 +359,6 @@ impl Line {
 
     fn finish(mut self) -> String {
         if !self.full {
-            if self.blank && self.used < self.columns {
-                self.out.push(' ');
-            }
             return self.out;
         }
         let mut tail = ELLIPSIS[..ELLIPSIS.len().min(self.columns)].to_owned();

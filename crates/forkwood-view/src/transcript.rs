@@ -137,9 +137,7 @@ pub fn block(entry: &Entry, limits: Limits) -> Option<Block> {
         | Body::ThinkingLevelChange { .. }
         | Body::ActiveToolsChange { .. }
         | Body::ContextEdit { .. }
-        | Body::Unknown { .. } => {
-            with(BlockKind::Note(summary::entry(entry, 200)), Vec::new())
-        }
+        | Body::Unknown { .. } => with(BlockKind::Note(summary::entry(entry, 200)), Vec::new()),
         _ => None,
     }
 }
@@ -150,6 +148,13 @@ pub fn message(entry: &EntryId, message: &Message, limits: Limits) -> Block {
         Role::Tool => message.tool_name.as_ref(),
         _ => message.model.as_ref(),
     };
+    let mut parts = parts(&message.content, &message.role, limits);
+    parts.extend(summary::calls_in_metadata(message).into_iter().map(|(name, arguments)| {
+        Part::ToolCall {
+            name: safe(&name, Layout::Line).into_owned(),
+            arguments: Cut::new(arguments.as_wtf8(), limits.tools),
+        }
+    }));
     Block {
         entry: entry.clone(),
         kind: BlockKind::Speaker {
@@ -157,7 +162,7 @@ pub fn message(entry: &EntryId, message: &Message, limits: Limits) -> Block {
             name: name.map(|name| safe(name, Layout::Line).into_owned()),
             failed: message.is_error == Some(true),
         },
-        parts: parts(&message.content, &message.role, limits),
+        parts,
     }
 }
 

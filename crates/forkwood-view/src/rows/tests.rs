@@ -45,11 +45,7 @@ fn draws_trees() {
     // A chain stays flat.
     check("a b<a c<b", "b", "\n* a\n@ b\no c\n");
     // Children of a fork are indented, and what follows them stays at their level.
-    check(
-        "a b<a c<b d<c e<b f<e g<e",
-        "f",
-        "\n* a\n* b\n|-o c\n| o d\n`-* e\n  |-@ f\n  `-o g\n",
-    );
+    check("a b<a c<b d<c e<b f<e g<e", "f", "\n* a\n* b\n|-o c\n| o d\n`-* e\n  |-@ f\n  `-o g\n");
     // The order is that of the log, also among children of one parent.
     check("a c<a b<a", "b", "\n* a\n|-o c\n`-@ b\n");
     // Several roots fork from nothing.
@@ -116,6 +112,10 @@ fn deep_trees_are_linear() {
     assert_eq!(rows.len(), 59_999);
     let deepest = rows.iter().max_by_key(|row| row.indent).unwrap();
     assert_eq!(deepest.indent, 29_999);
-    assert!(deepest.gutter.starts_with(&format!("+{} ", 29_999 - MAX_LEVELS)), "{}", deepest.gutter);
+    assert!(
+        deepest.gutter.starts_with(&format!("+{} ", 29_999 - MAX_LEVELS)),
+        "{}",
+        deepest.gutter
+    );
     assert!(rows.iter().all(|row| row.gutter.len() < 80));
 }

@@ -38,6 +38,11 @@ fn every_type_has_a_line() {
         "assistant: (thinking) hm",
     );
     check(r#""type":"message","message":{"role":"assistant","content":[]}"#, "assistant");
+    check(r#""type":"message","message":{"role":"user","content":"list: "}"#, "user: list:");
+    check(
+        r#""type":"message","message":{"role":"assistant","content":"","metadata":{"tool_calls":[{"id":"c","type":"function","function":{"name":"edit","arguments":"{}"}}]}}"#,
+        "assistant -> edit",
+    );
     check(
         r#""type":"message","message":{"role":"tool","toolCallId":"c1","toolName":"bash","isError":true,"content":"no such file"}"#,
         "tool bash failed: no such file",
@@ -60,7 +65,10 @@ fn every_type_has_a_line() {
     check(r#""type":"leaf","leafId":"e3""#, "moved to e3");
     check(r#""type":"custom","namespace":"x","data":{"a":1}"#, r#"custom x: {"a":1}"#);
     check(r#""type":"custom_message","namespace":"x","content":"hi","display":true"#, "x: hi");
-    check(r#""type":"context_edit","targetId":"e2","replacement":null"#, "context edit: e2 left out");
+    check(
+        r#""type":"context_edit","targetId":"e2","replacement":null"#,
+        "context edit: e2 left out",
+    );
     check(
         r#""type":"operation","operationId":"o","phase":"finished","kind":"tool","outcome":"ok""#,
         "operation tool finished: ok",
@@ -70,10 +78,8 @@ fn every_type_has_a_line() {
 
 #[test]
 fn what_acts_on_a_terminal_is_shown() {
-    let line = shown(
-        r#""type":"message","message":{"role":"user","content":"\u001b[2Jgone\ud83d"}"#,
-        60,
-    );
+    let line =
+        shown(r#""type":"message","message":{"role":"user","content":"\u001b[2Jgone\ud83d"}"#, 60);
     assert_eq!(line, "user: ^[[2Jgone<U+D83D>");
 }
 

@@ -1,0 +1,82 @@
+//! `forkwood check`
+
+use forkwood::core::json::ObjectWriter;
+use forkwood::{Diagnostic, Severity};
+use forkwood_view::sanitise;
+
+use crate::ctx::Ctx;
+use crate::error::{Outcome, Result};
+use crate::style::{self, paint};
+use crate::{json, target};
+
+/// What to check.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session
+    #[arg(value_name = "SESSION")]
+    session: String,
+
+    /// Mend what is safe to mend, keep the old file, and tell what was done
+    #[arg(long)]
+    repair: bool,
+}
+
+pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
+    let mut session = target::open(ctx, &args.session).await?;
+    if args.repair {
+        let done = session.repair().await?;
+        super::reset::tell_rewritten(ctx, &done, "nothing had to be repaired");
+    }
+    let found = session.check().await?;
+    let damaged = found.iter().any(Diagnostic::is_damage);
+    if ctx.json() {
+        let mut out = ObjectWriter::new();
+        out.raw("diagnostics", &json::diagnostics(&found));
+        ctx.out.json(out.finish())?;
+    } else {
+        for diagnostic in &found {
+            ctx.out.line(line(diagnostic))?;
+        }
+        ctx.out.flush()?;
+        ctx.out.done(verdict(&found));
+    }
+    Ok(if damaged { Outcome::Found } else { Outcome::Done })
+}
+
+fn line(found: &Diagnostic) -> String {
+    let style = match found.severity {
+        Severity::Error => style::BAD,
+        Severity::Warning => style::WARN,
+        Severity::Note => style::HINT,
+    };
+    let mut place = Vec::new();
+    place.extend(found.line.map(|line| format!("line {line}")));
+    place.extend(found.offset.map(|offset| format!("offset {offset}")));
+    place.extend(found.entry.as_ref().map(|id| format!("entry {}", sanitise::line(id.as_str()))));
+    let place = if place.is_empty() { String::new() } else { format!(" {}", place.join(", ")) };
+    format!(
+        "{} {}{place}: {}",
+        paint(style, format!("{}:", found.severity.as_str())),
+        found.kind,
+        sanitise::line(&found.message),
+    )
+}
+
+fn verdict(found: &[Diagnostic]) -> String {
+    let count = |severity| found.iter().filter(|found| found.severity == severity).count();
+    if found.is_empty() {
+        return "all is well".to_owned();
+    }
+    let some = |number: usize, word: &str| {
+        (number > 0).then(|| format!("{number} {word}{}", if number == 1 { "" } else { "s" }))
+    };
+    let parts: Vec<String> = [
+        some(count(Severity::Error), "error"),
+        some(count(Severity::Warning), "warning"),
+        some(count(Severity::Note), "note"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    parts.join(", ")
+}

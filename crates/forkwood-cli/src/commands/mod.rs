@@ -1,0 +1,67 @@
+//! The commands, one a file.
+
+pub(crate) mod append;
+pub(crate) mod branches;
+pub(crate) mod check;
+pub(crate) mod completion;
+pub(crate) mod context;
+pub(crate) mod diff;
+pub(crate) mod fork;
+pub(crate) mod label;
+pub(crate) mod lanes;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod new;
+pub(crate) mod path;
+pub(crate) mod pin;
+pub(crate) mod prune;
+pub(crate) mod purge;
+pub(crate) mod rename;
+pub(crate) mod reset;
+pub(crate) mod restore;
+pub(crate) mod resume;
+pub(crate) mod rewind;
+pub(crate) mod rm;
+pub(crate) mod show;
+pub(crate) mod trash;
+pub(crate) mod tree;
+pub(crate) mod vacuum;
+pub(crate) mod watch;
+
+use crate::args::Command;
+use crate::ctx::Ctx;
+use crate::error::{Outcome, Result};
+
+/// Runs a command.
+pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
+    match command {
+        Command::New(args) => new::run(ctx, args).await,
+        Command::List(args) => list::run(ctx, args).await,
+        Command::Show(args) => show::run(ctx, args).await,
+        Command::Tree(args) => tree::run(ctx, args).await,
+        Command::Context(args) => context::run(ctx, args).await,
+        Command::Append(args) => append::run(ctx, args).await,
+        Command::Rewind(args) => rewind::run(ctx, args).await,
+        Command::Fork(args) => fork::run(ctx, args).await,
+        Command::Label(args) => label::run(ctx, args).await,
+        Command::Rename(args) => rename::run(ctx, args).await,
+        Command::Branches(args) => branches::run(ctx, args).await,
+        Command::Lanes(args) => lanes::run(ctx, args).await,
+        Command::Diff(args) => diff::run(ctx, args).await,
+        Command::Resume(args) => resume::run(ctx, args).await,
+        Command::Watch(args) => watch::run(ctx, args).await,
+        Command::Check(args) => check::run(ctx, args).await,
+        Command::Path(args) => path::run(ctx, args).await,
+        Command::Rm(args) => rm::run(ctx, args).await,
+        Command::Restore(args) => restore::run(ctx, args).await,
+        Command::Trash(args) => trash::run(ctx, args).await,
+        Command::Purge(args) => purge::run(ctx, args).await,
+        Command::Prune(args) => prune::run(ctx, args).await,
+        Command::Pin(args) => pin::run(ctx, args, true).await,
+        Command::Unpin(args) => pin::run(ctx, args, false).await,
+        Command::Reset(args) => reset::run(ctx, args).await,
+        Command::Vacuum(args) => vacuum::run(ctx, args).await,
+        Command::Completion(args) => completion::run(ctx, args),
+        Command::Man(args) => man::run(ctx, args),
+    }
+}
