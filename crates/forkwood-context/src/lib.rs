@@ -1,7 +1,29 @@
-//! What leaves a session for a model.
+//! What leaves a session for a model: valid, and within its budget.
 //!
-//! Pure, like the fold it builds on: no I/O, no clock, no randomness.
+//! A [`TurnSnapshot`] freezes system prompt and tools for a turn. Before each request a
+//! [`Pipeline`] takes the session's [`View`] and makes it fit, cheapest layer first, on a copy;
+//! a summary comes back as a compaction to append. [`TurnSnapshot::provider_input`] and
+//! [`ProviderInput::body`] make the request of it.
+//!
+//! Pure, like the fold it builds on: no I/O, no clock, no randomness. What writes files
+//! ([`Spill`]) or asks a model ([`Summariser`]) is passed in.
 
+pub mod compaction;
+mod error;
+pub mod layers;
+mod overflow;
 mod pairing;
+mod pipeline;
+mod provider;
+mod snapshot;
+mod view;
 
-pub use pairing::{INTERRUPTED, PairChange, Paired, is_paired, pair_tools};
+pub use compaction::{Purpose, Summariser, SummaryError, SummaryReply, SummaryRequest};
+pub use error::{Error, Result};
+pub use layers::{Layer, Spill, SpillItem};
+pub use overflow::{Fault, is_overflow, is_silent_overflow};
+pub use pairing::{INTERRUPTED, PairChange, Paired, pair_tools};
+pub use pipeline::{Config, Input, Pipeline, Prepared};
+pub use provider::{Api, ProviderInput, RequestOptions};
+pub use snapshot::{Resource, ToolSpec, TurnSnapshot};
+pub use view::View;
