@@ -22,7 +22,7 @@ pub use compaction::{Purpose, Summariser, SummaryError, SummaryReply, SummaryReq
 pub use error::{Error, Result};
 pub use layers::{Layer, Spill, SpillItem};
 pub use overflow::{Fault, is_overflow, is_silent_overflow};
-pub use pairing::{INTERRUPTED, PairChange, Paired, pair_tools};
+pub use pairing::{INTERRUPTED, PairChange, Paired, is_paired, pair_tools};
 pub use pipeline::{Config, Input, Pipeline, Prepared};
 pub use provider::{Api, ProviderInput, RequestOptions};
 pub use snapshot::{Resource, ToolSpec, TurnSnapshot};
