@@ -395,6 +395,13 @@ impl From<SessionInfo> for Body {
     }
 }
 
+/// So that what holds an entry can stand in a path.
+impl AsRef<Entry> for Entry {
+    fn as_ref(&self) -> &Entry {
+        self
+    }
+}
+
 impl Entry {
     /// The type of the entry.
     pub fn kind(&self) -> EntryKind {

@@ -8,7 +8,7 @@ mod select;
 mod state;
 
 pub use select::{Item, Source, latest_boundary, select};
-pub use state::{SessionState, Settings, current_leaf, render};
+pub use state::{SessionState, Settings, current_leaf, into_messages, render};
 
 /// The line that a summary starts with.
 pub const SUMMARY_PREFIX: &str = "Previous conversation summary:\n";

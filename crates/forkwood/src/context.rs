@@ -2,16 +2,17 @@
 
 use forkwood_core::fold::{self, FoldRules};
 use forkwood_core::{Entry, EntryId, Message, Settings, Text};
-use forkwood_storage::{PathRead, Stored};
+use forkwood_storage::PathRead;
 
 /// The context at one entry: its messages, and the entries they come from.
 ///
-/// Holds the part of the path that the context needs, so that it can be put in other shapes.
+/// The messages stand here and nowhere else: what was read for them is given up. For another
+/// shape of them, see [`Session::context_path`](crate::Session::context_path).
 #[derive(Clone, Debug)]
 pub struct Context {
-    path: Vec<Stored>,
     rules: FoldRules,
     settings: Option<Settings>,
+    leaf: Option<EntryId>,
     messages: Vec<Message>,
     entry_ids: Vec<EntryId>,
 }
@@ -19,23 +20,26 @@ pub struct Context {
 impl Context {
     /// Folds the end of a path.
     pub fn new(read: PathRead, rules: FoldRules) -> Context {
-        let entries: Vec<Entry> = read.entries.iter().map(|stored| stored.entry.clone()).collect();
+        let entries: Vec<Entry> = read.entries.into_iter().map(|stored| stored.entry).collect();
         let settings = read.before.map(|before| {
             entries.iter().fold(before, |mut settings, entry| {
                 settings.apply(entry, &rules);
                 settings
             })
         });
-        let (messages, entry_ids) = fold::select(&entries, &rules)
-            .iter()
-            .filter_map(|item| Some((fold::render(item)?, item.entry().id.clone())))
-            .unzip();
-        Context { path: read.entries, rules, settings, messages, entry_ids }
+        let leaf = entries.last().map(|entry| entry.id.clone());
+        let (messages, entry_ids) = fold::into_messages(entries, &rules);
+        Context { rules, settings, leaf, messages, entry_ids }
     }
 
     /// The messages, in order.
     pub fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// The messages and the entries behind them, given away.
+    pub fn into_parts(self) -> (Vec<Message>, Vec<EntryId>) {
+        (self.messages, self.entry_ids)
     }
 
     pub(crate) fn messages_mut(&mut self) -> &mut Vec<Message> {
@@ -58,11 +62,6 @@ impl Context {
         self.settings.as_ref()?.model.as_ref()
     }
 
-    /// The part of the path that was read, root first.
-    pub fn path(&self) -> &[Stored] {
-        &self.path
-    }
-
     /// The rules by which it was folded.
     pub fn rules(&self) -> &FoldRules {
         &self.rules
@@ -70,6 +69,6 @@ impl Context {
 
     /// The path entry that it was folded at.
     pub fn leaf(&self) -> Option<&EntryId> {
-        self.path.last().map(|stored| &stored.entry.id)
+        self.leaf.as_ref()
     }
 }

@@ -175,7 +175,10 @@ fn a_compaction_of_nothing() {
 fn a_single_entry() {
     let entries = [entry("a", None, Message::user("one"))];
     let state = SessionState::from_entries(&entries, None).unwrap();
-    assert_eq!((said(state.messages()), state.leaf_id().unwrap().as_str()), (vec!["user:one".into()], "a"));
+    assert_eq!(
+        (said(state.messages()), state.leaf_id().unwrap().as_str()),
+        (vec!["user:one".into()], "a")
+    );
 }
 
 // Mirrors: an explicit leaf.

@@ -53,9 +53,8 @@ fn branches_show_their_labels() {
     let new = session.append(Message::assistant("new")).unwrap();
     session.label(&old, Some("old one".into())).unwrap();
     let branches = session.branches().unwrap();
-    let label = |tip: &EntryId| {
-        branches.iter().find(|branch| branch.tip == *tip).unwrap().label.clone()
-    };
+    let label =
+        |tip: &EntryId| branches.iter().find(|branch| branch.tip == *tip).unwrap().label.clone();
     assert_eq!(label(&old).unwrap(), "old one");
     assert_eq!(label(&new), None);
 }
@@ -154,7 +153,8 @@ fn an_id_is_made() {
 // Mirrors custom-session-id: an id that could be a path is refused.
 #[test]
 fn an_id_that_could_be_a_path_is_refused() {
-    for id in ["", ".", "..", "../x", "a/b", "a\\b", "-x", "x-", "a..b", "NUL", "com1.x", "\u{e9}"] {
+    for id in ["", ".", "..", "../x", "a/b", "a\\b", "-x", "x-", "a..b", "NUL", "com1.x", "\u{e9}"]
+    {
         assert!(SessionId::new(id).is_err(), "{id:?}");
         let place = Place::new();
         let kind = place.store.open(id).unwrap_err().kind();

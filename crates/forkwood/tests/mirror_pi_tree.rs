@@ -6,9 +6,7 @@ mod common;
 
 use common::{Place, context, file, path_ids, session, text, turn};
 use forkwood::blocking::Session;
-use forkwood::{
-    Body, Compaction, EntryId, EntryKind, ErrorKind, ForkOptions, Json, Message,
-};
+use forkwood::{Body, Compaction, EntryId, EntryKind, ErrorKind, ForkOptions, Json, Message};
 
 fn parent(session: &Session, id: &EntryId) -> EntryId {
     session.get(id).unwrap().entry.parent_id.unwrap()
@@ -33,11 +31,7 @@ fn a_chain_of_parents() {
 // stand in the tree, and what follows hangs from them. Five of Pi's tests.
 #[test]
 fn other_entries_stand_in_the_tree() {
-    let custom = Body::Custom {
-        namespace: "n".into(),
-        data: Json::empty_object(),
-        aside: false,
-    };
+    let custom = Body::Custom { namespace: "n".into(), data: Json::empty_object(), aside: false };
     let message = Body::CustomMessage {
         namespace: "n".into(),
         content: Message::user("x").content,
@@ -55,7 +49,11 @@ fn other_entries_stand_in_the_tree() {
         let kind = body.kind();
         let id = session.append(body).unwrap();
         let next = say(&mut session, "next");
-        assert_eq!((parent(&session, &id), parent(&session, &next)), (answer, id.clone()), "{kind:?}");
+        assert_eq!(
+            (parent(&session, &id), parent(&session, &next)),
+            (answer, id.clone()),
+            "{kind:?}"
+        );
         assert_eq!(session.get(&id).unwrap().entry.kind(), kind);
     }
 }
@@ -243,9 +241,8 @@ fn entries_are_looked_up() {
     let root = session.leaf().cloned().unwrap();
     assert_eq!(session.get(&root).unwrap().entry.kind(), EntryKind::SessionInfo);
     let (a, b) = turn(&mut session, 1);
-    let text = |id: &EntryId| {
-        session.get(id).unwrap().entry.message().unwrap().content.text().to_string()
-    };
+    let text =
+        |id: &EntryId| session.get(id).unwrap().entry.message().unwrap().content.text().to_string();
     assert_eq!((text(&a), text(&b)), ("q1".into(), "a1".into()));
     assert_eq!(session.leaf(), Some(&b));
     let error = session.get(&"ghost".into()).unwrap_err();

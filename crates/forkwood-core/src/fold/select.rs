@@ -1,6 +1,6 @@
 //! Which entries of a path give messages, and in which order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::FoldRules;
 use crate::{Body, Entry, EntryId, Role};
@@ -41,8 +41,8 @@ impl<'a> Item<'a> {
 
 /// The position of the compaction that decides the context of a path: the latest one that says
 /// what it keeps.
-pub fn latest_boundary(path: &[Entry]) -> Option<usize> {
-    path.iter().rposition(|entry| match &entry.body {
+pub fn latest_boundary<E: AsRef<Entry>>(path: &[E]) -> Option<usize> {
+    path.iter().rposition(|entry| match &entry.as_ref().body {
         Body::Compaction(compaction) => compaction.is_boundary(),
         _ => false,
     })
@@ -52,27 +52,28 @@ pub fn latest_boundary(path: &[Entry]) -> Option<usize> {
 /// before is settled by the deciding compaction.
 ///
 /// Linear in the path, whatever the compactions replace.
-pub fn select<'a>(path: &'a [Entry], rules: &FoldRules) -> Vec<Item<'a>> {
+pub fn select<'a, E: AsRef<Entry>>(path: &'a [E], rules: &FoldRules) -> Vec<Item<'a>> {
     let mut items = Items::default();
     let mut start = 0;
     if let Some(at) = latest_boundary(path)
-        && let Body::Compaction(compaction) = &path[at].body
+        && let boundary = path[at].as_ref()
+        && let Body::Compaction(compaction) = &boundary.body
     {
         let carries_system = rules.compaction_system_message
-            && path[at].extra.iter().any(|(key, _)| *key == "systemMessage");
+            && boundary.extra.iter().any(|(key, _)| *key == "systemMessage");
         if carries_system {
-            items.push(Source::System(&path[at]));
+            items.push(Source::System(boundary));
         }
-        items.keyed(&path[at], Source::Summary(&path[at]));
+        items.keyed(boundary, Source::Summary(boundary));
         if let Some(tail) = &compaction.retained_tail {
             for position in 0..tail.len() {
-                items.push(Source::Tail(&path[at], position));
+                items.push(Source::Tail(boundary, position));
             }
             items.tail = tail.len();
         } else if let Some(first) = &compaction.first_kept_entry_id
-            && let Some(kept) = path[..at].iter().position(|entry| entry.id == *first)
+            && let Some(kept) = path[..at].iter().position(|entry| entry.as_ref().id == *first)
         {
-            for entry in &path[kept..at] {
+            for entry in path[kept..at].iter().map(AsRef::as_ref) {
                 let replaced = rules.compaction_system_message && is_system(entry);
                 if !replaced && !matches!(entry.body, Body::Compaction(_)) {
                     items.entry(entry, rules);
@@ -81,27 +82,25 @@ pub fn select<'a>(path: &'a [Entry], rules: &FoldRules) -> Vec<Item<'a>> {
         }
         start = at + 1;
     }
-    for entry in &path[start..] {
+    for entry in path[start..].iter().map(AsRef::as_ref) {
         match &entry.body {
             Body::Compaction(compaction) => items.replace(entry, &compaction.replaces_entry_ids),
             _ => items.entry(entry, rules),
         }
     }
-    let edits = last_edits(path);
+    let edits = Edits::of(path);
     items
         .list
         .into_iter()
         .flatten()
         .filter_map(|source| {
             let edit = match source {
-                Source::Entry(entry) => {
-                    edits.get(&entry.id).copied().filter(|edit| comes_after(edit, entry))
-                }
+                Source::Entry(entry) => edits.of_entry(entry),
+                // Taken out as a whole; there is nothing else in it to edit.
+                Source::Summary(entry) => edits.of_entry(entry).filter(|edit| removes(edit)),
                 _ => None,
             };
-            let removed = edit.is_some_and(|edit| {
-                matches!(edit.body, Body::ContextEdit { replacement: None, .. })
-            });
+            let removed = edit.is_some_and(removes);
             (!removed).then_some(Item { source, edit })
         })
         .collect()
@@ -111,20 +110,33 @@ fn is_system(entry: &Entry) -> bool {
     entry.message().is_some_and(|message| message.role == Role::System)
 }
 
-/// Whether one entry of a path stands after another: only what was said can be edited.
-fn comes_after(edit: &Entry, entry: &Entry) -> bool {
-    std::ptr::from_ref(edit) > std::ptr::from_ref(entry)
+fn removes(edit: &Entry) -> bool {
+    matches!(edit.body, Body::ContextEdit { replacement: None, .. })
 }
 
-/// The last edit on the path for each target.
-fn last_edits(path: &[Entry]) -> HashMap<&EntryId, &Entry> {
-    let mut edits = HashMap::new();
-    for entry in path {
-        if let Body::ContextEdit { target_id, .. } = &entry.body {
-            edits.insert(target_id, entry);
+/// The last edit on the path for each target. Only what was said before it can be edited.
+struct Edits<'a>(HashMap<&'a EntryId, &'a Entry>);
+
+impl<'a> Edits<'a> {
+    fn of<E: AsRef<Entry>>(path: &'a [E]) -> Edits<'a> {
+        let mut edits: HashMap<&EntryId, &Entry> = HashMap::new();
+        // From the end back: the first edit met for a target is its last one, and an edit that
+        // stands before its target is met after it.
+        let mut passed: HashSet<&EntryId> = HashSet::new();
+        for entry in path.iter().rev().map(AsRef::as_ref) {
+            passed.insert(&entry.id);
+            if let Body::ContextEdit { target_id, .. } = &entry.body
+                && !passed.contains(target_id)
+            {
+                edits.entry(target_id).or_insert(entry);
+            }
         }
+        Edits(edits)
     }
-    edits
+
+    fn of_entry(&self, entry: &Entry) -> Option<&'a Entry> {
+        self.0.get(&entry.id).copied()
+    }
 }
 
 /// The messages so far. A replaced one leaves a hole, so that positions stay what they are.

@@ -202,6 +202,47 @@ fn label_of(path: &[Entry], labels: &[Entry], rules: &FoldRules) -> Option<Text>
     })
 }
 
+/// The messages of a path that is given up, and the entry behind each. They are moved out of it,
+/// so that a large context stands in memory once.
+pub fn into_messages(mut path: Vec<Entry>, rules: &FoldRules) -> (Vec<Message>, Vec<EntryId>) {
+    enum Piece {
+        Whole(usize),
+        Made(Box<Message>),
+    }
+    let at: HashMap<&EntryId, usize> =
+        path.iter().enumerate().map(|(at, entry)| (&entry.id, at)).collect();
+    let mut pieces = Vec::new();
+    for item in select(&path, rules) {
+        let entry = item.entry();
+        let whole = matches!((item.source, &entry.body), (Source::Entry(_), Body::Message(_)));
+        let piece = match at.get(&entry.id) {
+            Some(&at) if whole && item.edit.is_none() => Some(Piece::Whole(at)),
+            _ => render(&item).map(|message| Piece::Made(Box::new(message))),
+        };
+        if let Some(piece) = piece {
+            pieces.push((piece, entry.id.clone()));
+        }
+    }
+    drop(at);
+    pieces
+        .into_iter()
+        .filter_map(|(piece, id)| {
+            let message = match piece {
+                Piece::Made(message) => *message,
+                Piece::Whole(at) => {
+                    let taken = Body::Unknown { tag: Text::default() };
+                    match std::mem::replace(&mut path[at].body, taken) {
+                        Body::Message(body) => body.message,
+                        _ => return None,
+                    }
+                }
+            };
+            let excluded = message.metadata.as_ref().is_some_and(is_excluded);
+            (!excluded).then_some((message, id))
+        })
+        .unzip()
+}
+
 /// Puts one selected item into Forkwood's own shape. `None` where it says nothing: an empty
 /// summary, which is logical truncation, or a message that only its owner's shape can show.
 pub fn render(item: &Item<'_>) -> Option<Message> {

@@ -172,6 +172,15 @@ impl Session {
         Ok(context)
     }
 
+    /// The end of the path to an entry, as far back as its context needs: for shapes of a context
+    /// that need the records themselves.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn context_path(&self, entry: &EntryId) -> Result<forkwood_storage::PathRead> {
+        self.storage.path(self.id(), entry, PathStop::Context).await
+    }
+
     /// Model, thinking level and tools at an entry, read as far back as they take.
     ///
     /// # Errors
