@@ -1,7 +1,6 @@
 //! The values that go in and out of a storage.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -179,7 +178,13 @@ pub struct Stored {
     /// Its byte offset, where the log is a file.
     pub offset: Option<u64>,
     /// The bytes of its record as they stand, where the log is a file.
-    pub raw: Option<Arc<[u8]>>,
+    pub raw: Option<Box<[u8]>>,
+}
+
+impl AsRef<Entry> for Stored {
+    fn as_ref(&self) -> &Entry {
+        &self.entry
+    }
 }
 
 /// An entry without its body: what trees and lists need.

@@ -283,10 +283,17 @@ impl SessionFile {
     /// The bytes of a record as they stand.
     pub(super) fn raw(&self, at: u32) -> Result<Vec<u8>> {
         let rec = self.index.rec(at);
-        let bytes = read_from(self.file.as_ref(), rec.offset, u64::from(rec.len))
+        let mut bytes = read_from(self.file.as_ref(), rec.offset, u64::from(rec.len))
             .map_err(|error| StorageError::io(&self.path, "read", error))?;
-        // A long line was taken with the white space at its end.
-        Ok(trim(&bytes, false).0.to_vec())
+        // A long line was taken with the white space at its end. Cut in place: the record may be
+        // most of what memory holds.
+        let (record, skipped) = trim(&bytes, false);
+        let len = record.len();
+        if skipped > 0 {
+            bytes.drain(..skipped);
+        }
+        bytes.truncate(len);
+        Ok(bytes)
     }
 
     /// Reads an entry whole, and compares it with what the scan told.
@@ -328,7 +335,7 @@ impl SessionFile {
             seq: rec.offset + u64::from(rec.len) + 1,
             line: Some(u64::from(rec.line)),
             offset: Some(rec.offset),
-            raw: Some(raw.into()),
+            raw: Some(raw.into_boxed_slice()),
         };
         Ok((stored, decoded.notes))
     }

@@ -12,21 +12,24 @@ const FIRST_LINE_CHARS: usize = 200;
 /// How much is read of a long record.
 const PART: u64 = 16 * 1024;
 
-/// Reads what a list shows. Bodies are read of a handful of entries only.
+/// Reads what a list shows. Bodies are read of a handful of entries only. Where one of them is
+/// damaged, all is counted anew.
 pub(super) fn row(file: &mut SessionFile) -> Result<SessionRow> {
+    file.reading(row_of)
+}
+
+fn row_of(file: &SessionFile) -> std::result::Result<SessionRow, Trouble> {
     let counts = file.index.counts;
     let first_user = match counts.first_user {
-        Some(at) => file.reading(|file| first_line(file, at))?,
+        Some(at) => first_line(file, at)?,
         None => None,
     };
     let last_activity = match counts.newest {
         Some((time, at)) if is_long(file, at) => time,
-        Some((time, at)) => {
-            file.reading(|file| Ok(file.dialect.said_at(&file.stored(at)?.entry)))?.or(time)
-        }
+        Some((time, at)) => file.dialect.said_at(&file.stored(at)?.entry).or(time),
         None => None,
     };
-    let model = file.reading(model)?;
+    let model = model(file)?;
     let info = file.info().clone();
     let damage = file.findings().iter().filter(|f| f.severity == Severity::Error).count() as u64;
     let pinned = info

@@ -1,6 +1,7 @@
 //! The native format, version 1. See `docs/format.md`.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use forkwood_core::entry::codec::{self, Reader};
 use forkwood_core::json::Object;
@@ -8,6 +9,7 @@ use forkwood_core::{
     Body, Diagnostic, DiagnosticKind, Entry, EntryId, EntryKind, FoldRules, Json, Lane, Role, Text,
     Timestamp,
 };
+use memchr::memmem::Finder;
 
 use super::dialect::{
     Decoded, FileStart, Format, Header, IdStyle, LineContext, LineFault, Moves, ParentName, Policy,
@@ -21,6 +23,10 @@ pub const VERSION: u64 = 1;
 
 /// The name of the native dialect.
 pub const NAME: &str = "native";
+
+static START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"{\"id\":"));
+static LANE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"lane\""));
+static MORE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"more\""));
 
 /// The native format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -218,13 +224,20 @@ fn undecoded(text: &str) -> Option<Entry> {
 
 fn quick_head<'l>(line: &'l [u8], found: &Quick<'l>, first: bool) -> Option<RecordHead<'l>> {
     let kind = EntryKind::from_tag(found.kind);
+    // Another record may have been glued to this one, or to what is left of it.
+    if START.find(&line[1..]).is_some() {
+        return None;
+    }
     // A writer that puts base fields behind the body needs the whole line read.
-    let behind = |key: &[u8]| memchr::memmem::find(line, key).is_some();
-    if (found.lane.is_none() && behind(b"\"lane\"")) || (found.more == 0 && behind(b"\"more\"")) {
+    let behind = |key: &Finder<'_>| key.find(line).is_some();
+    if (found.lane.is_none() && behind(&LANE)) || (found.more == 0 && behind(&MORE)) {
         return None;
     }
     // These say more in their body than the start of the line tells, and they are short.
     if matches!(kind, EntryKind::Leaf | EntryKind::Custom | EntryKind::Unknown) {
+        return None;
+    }
+    if kind == EntryKind::Message && found.role.is_none() {
         return None;
     }
     let parent = match found.parent {

@@ -23,8 +23,15 @@ pub(super) fn read(
     };
     let entries = path[start..]
         .iter()
-        .map(|at| file.stored(*at))
-        .collect::<std::result::Result<Vec<_>, _>>()?;
+        .map(|at| {
+            let mut stored = file.stored(*at)?;
+            // A native context says all in its entries; its bytes would stand in memory twice.
+            if stop == PathStop::Context && file.dialect.name() == super::NATIVE {
+                stored.raw = None;
+            }
+            Ok(stored)
+        })
+        .collect::<std::result::Result<Vec<_>, Trouble>>()?;
     let before = match stop {
         PathStop::Root => Settings::initial(&rules),
         PathStop::Context => settings_before(file, &path[..start])?,

@@ -178,7 +178,11 @@ pub(crate) fn branching(append: Append) -> Append {
     Append { on_conflict: OnConflict::Branch, ..append }
 }
 
-pub(crate) fn append(storage: &dyn SessionStorage, session: &SessionId, drafts: Vec<Draft>) -> Appended {
+pub(crate) fn append(
+    storage: &dyn SessionStorage,
+    session: &SessionId,
+    drafts: Vec<Draft>,
+) -> Appended {
     run(storage.append(session, write(drafts))).unwrap()
 }
 
@@ -203,12 +207,20 @@ pub(crate) fn lanes(storage: &dyn SessionStorage, session: &SessionId) -> Vec<La
     run(storage.facts(session)).unwrap().lanes
 }
 
-pub(crate) fn leaf_of(storage: &dyn SessionStorage, session: &SessionId, lane: &str) -> Option<EntryId> {
+pub(crate) fn leaf_of(
+    storage: &dyn SessionStorage,
+    session: &SessionId,
+    lane: &str,
+) -> Option<EntryId> {
     let lane = Lane::new(lane).unwrap();
     run(storage.facts(session)).unwrap().leaf(&lane).cloned()
 }
 
-pub(crate) fn path(storage: &dyn SessionStorage, session: &SessionId, to: &EntryId) -> Vec<EntryId> {
+pub(crate) fn path(
+    storage: &dyn SessionStorage,
+    session: &SessionId,
+    to: &EntryId,
+) -> Vec<EntryId> {
     let read = run(storage.path(session, to, PathStop::Root)).unwrap();
     read.entries.into_iter().map(|stored| stored.entry.id).collect()
 }

@@ -14,7 +14,10 @@ fn entries_come_back_in_order_whatever_the_page() {
         append(storage, &s, vec![title(5, "named"), user(6, "six")]);
         let expected: Vec<_> = [root(storage, &s)].into_iter().chain((1..=6).map(id)).collect();
         assert_eq!(ids(storage, &s), expected);
-        assert_eq!(batch.entries.iter().map(|e| &e.id).collect::<Vec<_>>(), [&id(2), &id(3), &id(4)]);
+        assert_eq!(
+            batch.entries.iter().map(|e| &e.id).collect::<Vec<_>>(),
+            [&id(2), &id(3), &id(4)]
+        );
         assert_eq!(batch.entries[0].parent_id, Some(id(1)));
         assert_eq!(batch.entries[2].parent_id, Some(id(3)));
         assert_eq!(batch.leaf, Some(id(4)));
@@ -63,7 +66,8 @@ fn a_writer_is_refused_where_its_lane_moved() {
         assert_eq!(store.bytes(&s), before);
         assert_eq!(leaf_of(storage, &s, "main"), Some(id(1)));
         assert_eq!(heads(storage, &s).len(), 2);
-        let side = Append { lane: lane("side"), drafts: vec![leaf(2, &root), user(3, "3")], ..none };
+        let side =
+            Append { lane: lane("side"), drafts: vec![leaf(2, &root), user(3, "3")], ..none };
         let done = run(storage.append(&s, side)).unwrap();
         assert_eq!((done.lane.as_str(), done.leaf), ("side", Some(id(3))));
         assert_eq!(path(storage, &s, &id(3)), [root.clone(), id(3)]);
@@ -262,7 +266,10 @@ fn ids_of_sessions_are_found_by_prefix_and_never_leave_the_store() {
         assert_eq!(kind(run(storage.find(""))), "invalid");
         assert_eq!(kind(run(storage.facts(&sid("nothing")))), "not_found");
         assert_eq!(kind(run(storage.heads(&sid("nothing")))), "not_found");
-        assert_eq!(kind(run(storage.append(&sid("nothing"), write(vec![user(1, "x")])))), "not_found");
+        assert_eq!(
+            kind(run(storage.append(&sid("nothing"), write(vec![user(1, "x")])))),
+            "not_found"
+        );
         assert_eq!(kind(run(storage.delete(&sid("nothing"), false))), "not_found");
         assert_eq!(kind(run(storage.restore(&sid("nothing")))), "not_found");
         assert!(run(storage.watch(&sid("nothing"), Cursor::start("x"))).is_err());

@@ -97,7 +97,8 @@ impl Model {
         let main = self.lanes.get(&Lane::main()).cloned().flatten();
         match op {
             Op::Create => {
-                let new = forkwood_storage::NewSession { id: Some(s.clone()), ..Default::default() };
+                let new =
+                    forkwood_storage::NewSession { id: Some(s.clone()), ..Default::default() };
                 run(storage.create(new))?;
                 self.created = true;
                 let header = &run(storage.heads(&s))?[0];
