@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use forkwood::storage::PathStop;
 use forkwood::storage::jsonl::Format;
-use forkwood::{Context, EntryId, ErrorKind, Role, Session, Text};
+use forkwood::{EntryId, ErrorKind, Role, Session, Text};
 use forkwood_formats::pi;
 
 use crate::error::{CliError, Result};
@@ -30,11 +30,16 @@ pub(crate) fn pi_sessions() -> Result<PathBuf> {
 }
 
 /// A context as Pi has it: each message as JSON, and the entry behind it.
-pub(crate) fn pi_context(context: &Context) -> Vec<(String, EntryId)> {
-    pi::shape::pi_context(context.path(), context.rules())
+pub(crate) async fn pi_context(
+    session: &Session,
+    at: Option<&EntryId>,
+) -> Result<Vec<(String, EntryId)>> {
+    let Some(at) = at else { return Ok(Vec::new()) };
+    let path = session.context_path(at).await?;
+    Ok(pi::shape::pi_context(&path.entries, &session.facts().rules)
         .into_iter()
         .map(|message| (message.json, message.entry_id))
-        .collect()
+        .collect())
 }
 
 /// Whether a session lies in a file of Pi.

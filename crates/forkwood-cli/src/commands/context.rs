@@ -109,8 +109,8 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
             sent.entry_ids.to_vec()
         }
         Shape::Pi => {
-            let messages = foreign::pi_context(&context);
             drop(context);
+            let messages = foreign::pi_context(&session, at.as_ref()).await?;
             let mut ids = Vec::with_capacity(messages.len());
             for (at, (json, id)) in messages.into_iter().enumerate() {
                 message_json(ctx, at, &json)?;

@@ -18,9 +18,13 @@ use crate::{foreign, ids, json, target, time};
 /// What to list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// With --dir: the folders below it too
-    #[arg(long, short)]
+    /// With --dir: the folders below it too, which is the default
+    #[arg(long, short, conflicts_with = "flat")]
     recursive: bool,
+
+    /// With --dir: only the folder itself
+    #[arg(long)]
+    flat: bool,
 
     /// Those of the workspace's store and those of other tools
     #[arg(long, conflicts_with_all = ["dir", "from"])]
@@ -72,7 +76,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         }
     }
     for place in &places {
-        let listing = match place.open(ctx, args.recursive, true) {
+        let listing = match place.open(ctx, args.recursive || !args.flat, true) {
             Ok(store) => store.list(Page { sort, ..Page::default() }).await?,
             // Who does not use that tool has no such folder, and no sessions of it.
             Err(error) if error.kind == ErrorKind::NotFound.as_str() && is_pi(place) => continue,
@@ -108,11 +112,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     }
     if rows.is_empty() && problems.is_empty() && args.subagents.is_none() {
         let shown: Vec<String> = places.iter().map(Place::shown).collect();
-        let deeper = match places.as_slice() {
-            [Place::Folder(_)] if !args.recursive => "; --recursive looks in the folders below too",
-            _ => "",
-        };
-        ctx.out.note(format!("no sessions in {}{deeper}", shown.join(" and ")));
+        ctx.out.note(format!("no sessions in {}", shown.join(" and ")));
     }
     Ok(Outcome::Done)
 }

@@ -28,7 +28,11 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let leaf = session.leaf().cloned();
     let context = session.context().await?;
     let settings = settings(&session, &context, leaf.as_ref()).await?;
-    let path: Vec<&Entry> = context.path().iter().map(|stored| &stored.entry).collect();
+    let read = match &leaf {
+        Some(leaf) => session.context_path(leaf).await?.entries,
+        None => Vec::new(),
+    };
+    let path: Vec<&Entry> = read.iter().map(|stored| &stored.entry).collect();
     let unanswered = path
         .iter()
         .rev()

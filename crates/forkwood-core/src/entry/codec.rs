@@ -11,7 +11,7 @@ use super::{
 };
 use crate::json::{self, Object, ObjectWriter};
 use crate::message;
-use crate::{CoreError, DiagnosticKind, EntryId, Json, Lane, Text, Timestamp};
+use crate::{CoreError, DiagnosticKind, EntryId, Json, Lane, Message, Text, Timestamp};
 
 mod take;
 
@@ -45,6 +45,7 @@ pub fn decode(json: &str, reader: &mut Reader) -> Result<Entry, CoreError> {
     };
     let more = take.integer("more")?.unwrap_or(0).min(u64::from(u32::MAX)) as u32;
     let body = decode_body(&tag, &mut take)?;
+    take.forget(&["parentId", "timestamp", "lane", "more"]);
     let extra = take.rest()?;
     Ok(Entry { id, parent_id, timestamp, lane, more, body, extra })
 }
@@ -168,7 +169,7 @@ fn decode_info(take: &mut Take<'_, '_>) -> Result<SessionInfo, CoreError> {
                     Some(ForkedFrom { session_id, entry_id: EntryId::from_text(&entry) })
                 }
                 _ => {
-                    take.refuse("forkedFrom", "needs sessionId and entryId")?;
+                    take.odd("forkedFrom", "needs sessionId and entryId")?;
                     None
                 }
             }
@@ -205,7 +206,7 @@ fn decode_message(take: &mut Take<'_, '_>) -> Result<Option<Body>, CoreError> {
             match (object.text("format"), object.get("raw").map(Json::parse)) {
                 (Some(format), Some(Ok(raw))) => Some(Foreign { format, raw }),
                 _ => {
-                    take.refuse("foreign", "needs format and raw")?;
+                    take.odd("foreign", "needs format and raw")?;
                     None
                 }
             }
@@ -232,21 +233,7 @@ fn decode_compaction(take: &mut Take<'_, '_>) -> Result<Option<Compaction>, Core
         }
         None => None,
     };
-    let retained_tail = match take.raw("retainedTail") {
-        Some(raw) => match json::elements(raw.get()) {
-            Some(items) => Some(
-                items
-                    .into_iter()
-                    .map(|item| message::decode(item.get(), take.reader()))
-                    .collect::<Result<Vec<_>, _>>()?,
-            ),
-            None => {
-                take.refuse("retainedTail", "must be an array of messages")?;
-                None
-            }
-        },
-        None => None,
-    };
+    let retained_tail = decode_tail(take)?;
     Ok(Some(Compaction {
         summary,
         replaces_entry_ids: take.ids("replacesEntryIds")?.unwrap_or_default(),
@@ -258,6 +245,21 @@ fn decode_compaction(take: &mut Take<'_, '_>) -> Result<Option<Compaction>, Core
         usage: take.json("usage")?,
         details: take.json("details")?,
     }))
+}
+
+fn decode_tail(take: &mut Take<'_, '_>) -> Result<Option<Vec<Message>>, CoreError> {
+    let Some(raw) = take.raw("retainedTail") else { return Ok(None) };
+    let tail = json::elements(raw.get()).map(|items| {
+        items
+            .into_iter()
+            .map(|item| message::decode(item.get(), take.reader()))
+            .collect::<Result<Vec<_>, _>>()
+    });
+    match tail {
+        Some(Ok(tail)) => Ok(Some(tail)),
+        Some(Err(error)) => take.odd("retainedTail", &error.to_string()).map(|()| None),
+        None => take.odd("retainedTail", "must be an array of messages").map(|()| None),
+    }
 }
 
 fn decode_context_edit(take: &mut Take<'_, '_>) -> Result<Option<Body>, CoreError> {

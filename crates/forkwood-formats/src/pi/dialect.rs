@@ -92,6 +92,10 @@ impl Dialect for PiDialect {
         encode::entry(entry)
     }
 
+    fn said_at(&self, entry: &Entry) -> Option<Timestamp> {
+        super::message::said_at(entry).or(entry.timestamp)
+    }
+
     fn header_line(&self, session_id: &str, created: Timestamp) -> Option<String> {
         let mut out = Out::default();
         out.str("type", "session");

@@ -3,7 +3,7 @@
 use forkwood_core::entry::{Foreign, MessageBody};
 use forkwood_core::json::{self, Object};
 use forkwood_core::message::ImageSource;
-use forkwood_core::{Block, Content, Image, Json, Message, Role, Text};
+use forkwood_core::{Block, Content, Entry, Image, Json, Message, Role, Text, Timestamp};
 
 use super::text::{bash_text, branch_text, compaction_text};
 use crate::fields::{Fields, Out, kept};
@@ -71,6 +71,17 @@ pub(crate) fn decode(json: &str, harness_log: bool) -> Option<MessageBody> {
     }
     message.metadata = metadata(&mut fields, keep_role.then_some(&role), excluded);
     Some(MessageBody { message, foreign: None })
+}
+
+/// A millisecond in September 2001. What a message says to be older has no clock.
+const PLAUSIBLE: f64 = 1e12;
+
+/// When a message says that it was said, which Pi lists sessions by.
+pub(crate) fn said_at(entry: &Entry) -> Option<Timestamp> {
+    let metadata = entry.message()?.metadata.as_ref()?.as_object()?;
+    let pi = Object::parse(metadata.get("pi")?).ok()?;
+    let millis: f64 = pi.get("timestamp")?.parse().ok()?;
+    Timestamp::from_seconds(millis / 1000.0).filter(|_| millis > PLAUSIBLE)
 }
 
 /// The metadata of a message: its own, what Forkwood says of it, and Pi's remaining fields.

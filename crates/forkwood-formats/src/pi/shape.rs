@@ -30,14 +30,13 @@ pub struct PiMessage {
 pub fn pi_context(path: &[Stored], rules: &FoldRules) -> Vec<PiMessage> {
     let rules = &FoldRules { path_to_compaction: false, ..*rules };
     let from_pi = *rules == RULES || *rules == HARNESS_RULES;
-    let entries: Vec<Entry> = path.iter().map(|stored| stored.entry.clone()).collect();
     let raw: HashMap<&EntryId, &[u8]> = path
         .iter()
         .filter(|_| from_pi)
         .filter_map(|stored| Some((&stored.entry.id, stored.raw.as_deref()?)))
         .collect();
     let text = |entry: &Entry| raw.get(&entry.id).map(|bytes| String::from_utf8_lossy(bytes));
-    select(&entries, rules)
+    select(path, rules)
         .iter()
         .filter_map(|item| {
             let entry = item.entry();

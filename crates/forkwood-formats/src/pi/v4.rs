@@ -85,6 +85,10 @@ impl Dialect for PiLog {
         POLICY
     }
 
+    fn said_at(&self, entry: &Entry) -> Option<Timestamp> {
+        super::message::said_at(entry).or(entry.timestamp)
+    }
+
     fn heads<'l>(
         &self,
         line: &'l [u8],

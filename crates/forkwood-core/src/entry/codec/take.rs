@@ -52,12 +52,14 @@ pub struct Take<'o, 'j> {
     object: &'o mut Object<'j>,
     reader: &'o mut Reader,
     what: &'static str,
+    /// Fields that are known and hold something else than they should.
+    odd: Vec<String>,
 }
 
 impl<'o, 'j> Take<'o, 'j> {
     /// Starts on an object; `what` names it in messages.
     pub fn new(object: &'o mut Object<'j>, reader: &'o mut Reader, what: &'static str) -> Self {
-        Take { object, reader, what }
+        Take { object, reader, what, odd: Vec::new() }
     }
 
     /// The reader, for what is inside a field.
@@ -108,9 +110,30 @@ impl<'o, 'j> Take<'o, 'j> {
         let Some(raw) = self.raw(camel) else { return Ok(None) };
         let value = read(raw.get());
         if value.is_none() {
-            self.refuse(camel, &format!("must be {expected}"))?;
+            self.odd(camel, &format!("must be {expected}"))?;
         }
         Ok(value)
+    }
+
+    /// Notes a field that holds something else than it should, and leaves it among the rest, so
+    /// that it is written back; or refuses it in strict mode.
+    ///
+    /// # Errors
+    /// In strict mode, always.
+    pub(super) fn odd(&mut self, camel: &str, problem: &str) -> Result<(), CoreError> {
+        self.refuse(camel, problem)?;
+        let snake = snake_case(camel);
+        self.object.untake(|key| *key == *camel || *key == *snake);
+        self.odd.extend([camel.to_owned(), snake]);
+        Ok(())
+    }
+
+    /// Takes fields whose odd values are not kept: those by which entries hang together.
+    pub(super) fn forget(&mut self, camels: &[&str]) {
+        for camel in camels {
+            self.object.take(camel);
+            self.object.take(&snake_case(camel));
+        }
     }
 
     /// A string.
@@ -220,6 +243,9 @@ impl<'o, 'j> Take<'o, 'j> {
         let rest: Vec<_> =
             self.object.rest().map(|(key, raw)| (key.clone(), Json::from_raw(raw))).collect();
         for (key, _) in &rest {
+            if self.odd.iter().any(|odd| *key == **odd) {
+                continue;
+            }
             self.note(DiagnosticKind::UnknownField, &format!("unknown field {key}"))?;
         }
         Ok(rest)
