@@ -4,3 +4,8 @@ mod bytes;
 mod common;
 mod contract;
 mod crash;
+mod full;
+mod group;
+mod links;
+mod semantics;
+mod watch;
