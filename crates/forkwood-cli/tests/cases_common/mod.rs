@@ -63,7 +63,7 @@ impl Desk {
     }
 
     /// With one file, `s.jsonl`.
-    pub(crate) fn with(name: &str, bytes: impl AsRef<[u8]>) -> Desk {
+    pub(crate) fn with(name: &str, bytes: impl Into<Vec<u8>>) -> Desk {
         let desk = Desk::new(name);
         desk.put("s.jsonl", bytes);
         desk
@@ -82,10 +82,10 @@ impl Desk {
         self.work().join(name)
     }
 
-    pub(crate) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn put(&self, name: &str, bytes: impl Into<Vec<u8>>) {
         let path = self.file(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
+        std::fs::write(&path, bytes.into()).unwrap();
         mode(&path, 0o600);
     }
 

@@ -75,10 +75,9 @@ impl PiFile {
     }
 }
 
-impl AsRef<[u8]> for PiFile {
-    fn as_ref(&self) -> &[u8] {
-        // Lives as long as the process, which is a test.
-        Box::leak(self.text().into_bytes().into_boxed_slice())
+impl From<PiFile> for Vec<u8> {
+    fn from(file: PiFile) -> Vec<u8> {
+        file.text().into_bytes()
     }
 }
 
