@@ -325,6 +325,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Elements<'a> {
 #[derive(Debug)]
 pub struct ObjectWriter {
     out: String,
+    hidden: Vec<Text>,
 }
 
 impl Default for ObjectWriter {
@@ -336,7 +337,7 @@ impl Default for ObjectWriter {
 impl ObjectWriter {
     /// An object with no field yet.
     pub fn new() -> ObjectWriter {
-        ObjectWriter { out: String::from("{") }
+        ObjectWriter { out: String::from("{"), hidden: Vec::new() }
     }
 
     /// Adds a field whose value is JSON text already.
@@ -344,8 +345,16 @@ impl ObjectWriter {
         self.text_key(&Text::from(key), json)
     }
 
+    /// From now on leaves fields of these keys out, so that they can be written once, later.
+    pub(crate) fn hide(&mut self, keys: Vec<Text>) {
+        self.hidden = keys;
+    }
+
     /// Adds a field under a key that may hold lone surrogates.
     pub fn text_key(&mut self, key: &Text, json: &str) -> &mut Self {
+        if self.hidden.contains(key) {
+            return self;
+        }
         if self.out.len() > 1 {
             self.out.push(',');
         }

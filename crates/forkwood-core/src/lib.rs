@@ -1,7 +1,7 @@
 //! Entries, messages, tree algorithms and the fold of a Forkwood session.
 //!
 //! A session is an append-only log of typed [`Entry`]s that form a tree through their parent
-//! ids. What a model sees is a pure [fold](fold) over one root-to-leaf path. This crate holds
+//! ids. What a model sees is a pure [fold] over one root-to-leaf path. This crate holds
 //! the types and the algorithms, and nothing else:
 //!
 //! **Invariant: no I/O, no clock, no randomness.** Ids come from an [`IdSource`], times from a
@@ -30,3 +30,8 @@ pub use message::{Block, Content, Image, Message, Role};
 pub use text::Text;
 pub use time::{Clock, ManualClock, Timestamp};
 pub use tree::TreeError;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -53,3 +53,8 @@ pub use tree::SessionTree;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

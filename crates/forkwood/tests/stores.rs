@@ -168,8 +168,8 @@ fn prune_takes_old_sessions_only() {
     };
     make("old");
     make("older-renamed");
-    let pinned = Some(Json::parse(r#"{"pinned":true}"#).unwrap());
-    make("pinned").set_metadata(pinned.unwrap()).unwrap();
+    let pinned = Json::parse(r#"{"pinned":true}"#).unwrap();
+    make("pinned").set_metadata(pinned).unwrap();
     place.store.create(named("empty")).unwrap();
     let damaged = file(&make("damaged"));
     std::fs::write(&damaged, format!("{}{{oops\n", text(&damaged))).unwrap();
@@ -252,7 +252,7 @@ fn sub_agents_lie_under_their_parent() {
     assert_eq!(ids(&place.store, Page::default()), ["parent"], "it is no session of its own");
     let rows = place.store.subagents(parent.id()).unwrap().rows;
     assert_eq!(rows.len(), 2);
-    assert!(rows.iter().all(|row| row.parent_session.as_ref().unwrap() == &"parent"));
+    assert!(rows.iter().all(|row| row.parent_session == Some("parent".into())));
     assert_eq!(context(&parent), ["user:q1", "assistant:a1"], "the parent is not touched");
     // It opens by its id, and may spawn in turn.
     let again = place.again().open(first.id().as_str()).unwrap();

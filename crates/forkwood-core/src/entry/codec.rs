@@ -15,6 +15,7 @@ use crate::{CoreError, DiagnosticKind, EntryId, Json, Lane, Message, Text, Times
 
 mod take;
 
+use take::camel_case;
 pub use take::{Reader, Take};
 
 /// Reads one line of a native file. Never loses a field.
@@ -304,7 +305,10 @@ pub fn encode(entry: &Entry) -> String {
     if entry.more > 0 {
         out.raw("more", &entry.more.to_string());
     }
+    // A known field that holds something odd stands among the others, and is written once.
+    out.hide(entry.extra.iter().map(|(key, _)| camel_case(key)).collect());
     encode_body(&mut out, &entry.body);
+    out.hide(Vec::new());
     message_extra(&mut out, &entry.extra);
     out.finish()
 }

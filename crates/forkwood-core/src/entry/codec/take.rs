@@ -256,6 +256,21 @@ impl<'o, 'j> Take<'o, 'j> {
     }
 }
 
+/// A key in camelCase, whatever its spelling.
+pub(super) fn camel_case(key: &Text) -> Text {
+    let Some(plain) = key.as_str().filter(|key| key.contains('_')) else { return key.clone() };
+    let mut out = String::with_capacity(plain.len());
+    let mut up = false;
+    for c in plain.chars() {
+        match c {
+            '_' => up = true,
+            c if std::mem::take(&mut up) => out.push(c.to_ascii_uppercase()),
+            c => out.push(c),
+        }
+    }
+    out.into()
+}
+
 fn snake_case(camel: &str) -> String {
     let mut out = String::with_capacity(camel.len() + 4);
     for c in camel.chars() {
