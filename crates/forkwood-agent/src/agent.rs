@@ -1,0 +1,220 @@
+//! The agent.
+
+mod builder;
+mod calls;
+pub(crate) mod operation;
+mod request;
+mod run;
+mod turn;
+
+use std::sync::Arc;
+
+use forkwood::{Body, Clock, EntryId, IdSource, Session, SessionStore, Settings};
+
+pub use builder::AgentBuilder;
+pub use operation::OpenOperation;
+pub(crate) use request::{Fitting, SharedSpill};
+pub use run::{CANCELLED, CUT_OFF, INTERRUPTED, RunOutcome, RunStop};
+
+use crate::queue::Delivery;
+use crate::skill::Skills;
+use crate::subagent::Subagents;
+use crate::subagent::task::{TaskTool, Tasks};
+use crate::system::system_prompt;
+use crate::tool::{Hook, Tools};
+use crate::{AgentError, Events, Handle, Providers, Retries};
+
+/// A model at work in a session.
+///
+/// Whatever is said or done is in the session before the next thing happens: the user's message
+/// before the model is asked, its answer before a tool starts, each result when its tool has
+/// ended. `operation` entries stand around runs and tools, so that [`Agent::resume`] knows what
+/// was open when a process died.
+#[derive(Debug)]
+pub struct Agent {
+    session: Session,
+    store: SessionStore,
+    tools: Tools,
+    skills: Skills,
+    subagents: Subagents,
+    task: Option<Arc<TaskTool>>,
+    handle: Handle,
+    system: String,
+    config: Config,
+    fitting: Fitting,
+}
+
+/// What an agent is set to, and hands on to its sub-agents.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) providers: Providers,
+    pub(crate) hooks: Vec<Arc<dyn Hook>>,
+    pub(crate) prompt: String,
+    pub(crate) model: Option<String>,
+    pub(crate) provider: Option<String>,
+    pub(crate) thinking_level: Option<String>,
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) max_turns: u32,
+    pub(crate) max_parallel: usize,
+    pub(crate) max_depth: u64,
+    pub(crate) always_task: bool,
+    pub(crate) ephemeral_subagents: bool,
+    pub(crate) retries: Retries,
+    pub(crate) steering: Delivery,
+    pub(crate) follow_up: Delivery,
+    pub(crate) events: Events,
+    pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Agent {
+    /// What to make an agent of.
+    pub fn builder() -> AgentBuilder {
+        AgentBuilder::default()
+    }
+
+    /// Its session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Its session, to rewind it, to label entries, and so on, between runs.
+    pub fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// The store in which the sessions of its sub-agents are made.
+    pub fn store(&self) -> &SessionStore {
+        &self.store
+    }
+
+    /// Its tools, `task` included.
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    /// Its skills.
+    pub fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
+    /// Its sub-agents.
+    pub fn subagents(&self) -> &Subagents {
+        &self.subagents
+    }
+
+    /// The sub-agents at work.
+    pub fn tasks(&self) -> Option<Tasks> {
+        self.task.as_ref().map(|task| task.tasks())
+    }
+
+    /// Its providers.
+    pub fn providers(&self) -> &Providers {
+        &self.config.providers
+    }
+
+    /// A handle, to steer and to cancel it while it works.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Its instructions, as they go with every request.
+    pub fn system(&self) -> &str {
+        &self.system
+    }
+
+    fn build_system(&mut self) {
+        self.system = system_prompt(&self.config.prompt, &self.skills, &self.subagents);
+    }
+
+    /// Other instructions from now on.
+    pub fn set_prompt(&mut self, prompt: impl Into<String>) {
+        self.config.prompt = prompt.into();
+        self.build_system();
+    }
+
+    /// Empties the session, drops what waits, and builds the instructions anew. The old log goes
+    /// to the trash.
+    ///
+    /// # Errors
+    /// Those of [`Session::reset`].
+    pub async fn reset(&mut self) -> Result<(), AgentError> {
+        self.session.reset().await?;
+        self.handle.take_waiting();
+        self.build_system();
+        Ok(())
+    }
+
+    /// Another model from now on; a switch is an entry first.
+    ///
+    /// # Errors
+    /// `unknown_provider`; `storage`.
+    pub async fn set_model(
+        &mut self,
+        model: &str,
+        provider: Option<&str>,
+    ) -> Result<EntryId, AgentError> {
+        if provider.is_some() {
+            self.config.providers.get(provider)?;
+        }
+        let provider = provider.map(Into::into);
+        Ok(self.session.append(Body::ModelChange { model: model.into(), provider }).await?)
+    }
+
+    /// Another thinking level from now on.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub async fn set_thinking_level(&mut self, level: &str) -> Result<EntryId, AgentError> {
+        let body = Body::ThinkingLevelChange { thinking_level: level.into() };
+        Ok(self.session.append(body).await?)
+    }
+
+    /// Other tools from now on.
+    ///
+    /// # Errors
+    /// `invalid` for a tool that the agent does not have; `storage`.
+    pub async fn set_active_tools(&mut self, names: &[&str]) -> Result<EntryId, AgentError> {
+        if let Some(name) = names.iter().find(|name| self.tools.get(name).is_none()) {
+            return Err(AgentError::invalid(format!("there is no tool {name:?}")));
+        }
+        let active_tool_names = names.iter().map(|name| (*name).into()).collect();
+        Ok(self.session.append(Body::ActiveToolsChange { active_tool_names }).await?)
+    }
+
+    /// Model, provider, thinking level and active tools where the session stands now.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub async fn settings(&self) -> Result<Settings, AgentError> {
+        settings_of(&self.session).await
+    }
+
+    /// The operations that are open: those of a process that died.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub async fn open_operations(&self) -> Result<Vec<OpenOperation>, AgentError> {
+        operation::open(&self.session).await
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn fresh_id(&self) -> String {
+        self.config.ids.next_id().to_string()
+    }
+}
+
+pub(crate) async fn settings_of(session: &Session) -> Result<Settings, AgentError> {
+    match session.current_leaf().await? {
+        Some(leaf) => Ok(session.settings(&leaf).await?),
+        None => Ok(Settings::initial(&session.facts().rules)),
+    }
+}
+
+/// The names in a session as text that a provider takes.
+pub(crate) fn plain(text: Option<&forkwood::Text>) -> Option<String> {
+    text.map(|text| text.to_string_lossy().into_owned())
+}

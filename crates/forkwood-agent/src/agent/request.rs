@@ -1,0 +1,213 @@
+//! The request for a turn: the state of the session, made to fit.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use forkwood::storage::PathStop;
+use forkwood::{Entry, EntryId, Settings, Text, blobs};
+use forkwood_context::{
+    Input, Pipeline, Prepared, ProviderInput, Spill, Summariser, SummaryError, SummaryReply,
+    SummaryRequest, TurnSnapshot, View, pair_tools,
+};
+use futures_util::StreamExt;
+
+use super::{Agent, plain};
+use crate::{AgentError, AgentEvent, Event, Provider, Providers, Reply, Request, Usage};
+
+/// What keeps requests within their budget.
+#[derive(Debug, Default)]
+pub(crate) struct Fitting {
+    pub(crate) pipeline: Option<Pipeline>,
+    pub(crate) spill: Option<SharedSpill>,
+}
+
+/// Where long outputs go.
+#[derive(Clone)]
+pub(crate) struct SharedSpill(pub(crate) Arc<dyn Spill>);
+
+impl std::fmt::Debug for SharedSpill {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SharedSpill")
+    }
+}
+
+/// The state of the session as the pipeline takes it.
+struct Now {
+    view: View,
+    path: Vec<Entry>,
+    settings: Settings,
+}
+
+impl Agent {
+    pub(super) fn snapshot(&self) -> TurnSnapshot {
+        TurnSnapshot::new(self.system.as_str(), self.tools.specs(), Vec::new())
+    }
+
+    async fn now(&self) -> Result<Now, AgentError> {
+        let rules = self.session.facts().rules;
+        let Some(leaf) = self.session.current_leaf().await? else {
+            let settings = Settings::initial(&rules);
+            return Ok(Now { view: View::default(), path: Vec::new(), settings });
+        };
+        let read = self.session.storage().path(self.session.id(), &leaf, PathStop::Context).await?;
+        let path: Vec<Entry> = read.entries.into_iter().map(|stored| stored.entry).collect();
+        let settings = match read.before {
+            Some(before) => path.iter().fold(before, |mut settings, entry| {
+                settings.apply(entry, &rules);
+                settings
+            }),
+            None => self.session.settings(&leaf).await?,
+        };
+        let mut view = View::from_path(&path, &rules);
+        blobs::inline(self.session.storage().as_ref(), &mut view.messages).await?;
+        Ok(Now { view, path, settings })
+    }
+
+    /// The request for the state of the session as it is now. Where it would not fit, it is made
+    /// to, and a summary that this took is in the session before the request is sent.
+    pub(super) async fn request(
+        &mut self,
+        snapshot: &TurnSnapshot,
+    ) -> Result<(Request, String), AgentError> {
+        let now = self.now().await?;
+        if now.settings.model.is_none() {
+            return Err(AgentError::NoModel);
+        }
+        let named = plain(now.settings.provider.as_ref());
+        let provider = self.config.providers.get(named.as_deref())?.name().to_owned();
+        let view = match self.fitting.pipeline.as_mut() {
+            None => now.view,
+            Some(pipeline) => {
+                let asked = Asked::new(&self.config.providers, &now.settings);
+                let input = Input {
+                    view: &now.view,
+                    path: &now.path,
+                    snapshot,
+                    settings: &now.settings,
+                };
+                let spill = self.fitting.spill.as_ref().map(|spill| &*spill.0);
+                let prepared = pipeline.prepare(input, spill, Some(&asked)).await;
+                self.take(prepared).await?
+            }
+        };
+        let paired = pair_tools(&view.messages, &view.entry_ids);
+        let view = View::new(paired.messages, paired.entry_ids);
+        let mut input = snapshot.provider_input(&view, &now.settings);
+        input.provider = Some(provider.as_str().into());
+        Ok((Request { input, max_tokens: self.config.max_tokens }, provider))
+    }
+
+    /// Writes down what came with a view, and gives the view.
+    async fn take(&mut self, prepared: Prepared) -> Result<View, AgentError> {
+        if let Some(failure) = prepared.failure {
+            self.config.events.tell(AgentEvent::Warning(format!("compaction: {failure}")));
+        }
+        if let Some(compaction) = prepared.compaction {
+            let entry = self.session.add_compaction(compaction).await?;
+            self.config.events.tell(AgentEvent::Compacted { entry });
+        }
+        Ok(prepared.view)
+    }
+
+    /// Sums up the conversation now, whatever its size.
+    ///
+    /// # Errors
+    /// `compaction` where there is nothing to sum up or the model gives no summary: nothing is
+    /// written then. `storage`.
+    pub async fn compact(&mut self, instructions: Option<&str>) -> Result<EntryId, AgentError> {
+        self.session.reload().await?;
+        let snapshot = self.snapshot();
+        self.compact_now(&snapshot, instructions).await
+    }
+
+    pub(super) async fn compact_now(
+        &mut self,
+        snapshot: &TurnSnapshot,
+        instructions: Option<&str>,
+    ) -> Result<EntryId, AgentError> {
+        let mut now = self.now().await?;
+        if now.settings.model.is_none() {
+            now.settings.model = self.config.model.as_deref().map(Into::into);
+        }
+        let asked = Asked::new(&self.config.providers, &now.settings);
+        let input =
+            Input { view: &now.view, path: &now.path, snapshot, settings: &now.settings };
+        let instructions: Option<Text> = instructions.map(Into::into);
+        let mut own = Pipeline::default();
+        let pipeline = self.fitting.pipeline.as_mut().unwrap_or(&mut own);
+        let prepared = pipeline.compact(input, instructions.as_ref(), &asked).await?;
+        let Some(compaction) = prepared.compaction else {
+            return Err(forkwood_context::Error::NothingToCompact.into());
+        };
+        let entry = self.session.add_compaction(compaction).await?;
+        self.config.events.tell(AgentEvent::Compacted { entry: entry.clone() });
+        Ok(entry)
+    }
+
+    /// Learns from what a provider counted.
+    pub(super) fn learn(&mut self, usage: &Usage) {
+        if usage.prompt() > 0
+            && let Some(pipeline) = self.fitting.pipeline.as_mut()
+        {
+            pipeline.record_usage(usage.prompt());
+        }
+    }
+}
+
+/// The model of the session, as the one that writes summaries.
+pub(crate) struct Asked {
+    provider: Option<Arc<dyn Provider>>,
+    model: Option<Text>,
+    provider_name: Option<Text>,
+}
+
+impl Asked {
+    pub(crate) fn new(providers: &Providers, settings: &Settings) -> Asked {
+        let named = plain(settings.provider.as_ref());
+        let provider = providers.get(named.as_deref()).ok().map(Arc::clone);
+        Asked {
+            model: settings.model.clone(),
+            provider_name: provider.as_ref().map(|it| it.name().into()),
+            provider,
+        }
+    }
+}
+
+#[async_trait]
+impl Summariser for Asked {
+    async fn summarise(&self, request: SummaryRequest) -> Result<SummaryReply, SummaryError> {
+        let failed = |what: &dyn std::fmt::Display| SummaryError::new(what.to_string());
+        let provider =
+            self.provider.as_ref().ok_or_else(|| failed(&"there is no provider to ask"))?;
+        let question = forkwood::Message::user(request.prompt);
+        let input = ProviderInput {
+            system: request.system,
+            view: View::new(vec![question], Vec::new()),
+            model: self.model.clone(),
+            provider: self.provider_name.clone(),
+            ..ProviderInput::default()
+        };
+        let request = Request { input, max_tokens: Some(request.max_tokens) };
+        let mut stream = provider.stream(request).await.map_err(|error| failed(&error))?;
+        let mut reply = Reply::default();
+        let mut text = String::new();
+        while reply.stop.is_none() {
+            match stream.next().await {
+                Some(Ok(event)) => {
+                    if let Event::Text(more) = &event {
+                        text.push_str(more);
+                    }
+                    reply.take(event);
+                }
+                Some(Err(error)) => return Err(failed(&error)),
+                None => return Err(failed(&"the answer broke off before its end")),
+            }
+        }
+        Ok(SummaryReply {
+            text: text.into(),
+            usage: reply.usage.map(|usage| usage.to_json()),
+            model: self.model.clone(),
+            provider: self.provider_name.clone(),
+        })
+    }
+}
