@@ -242,7 +242,7 @@ impl SessionFile {
             }
         }
         if !prune_branches {
-            return Ok(keep);
+            return self.with_targets(keep);
         }
         let mut reached = vec![false; count as usize];
         let mut starts: Vec<u32> =
@@ -292,6 +292,30 @@ impl SessionFile {
         // The last pointer of a lane stays, wherever it left from.
         for leaf in last_leaf.values() {
             keep[*leaf as usize] = true;
+        }
+        self.with_targets(keep)
+    }
+
+    /// Keeps what the labels and pointers that stay name, with all above it.
+    fn with_targets(&mut self, mut keep: Vec<bool>) -> Result<Vec<bool>> {
+        for at in (0..self.index.len()).rev() {
+            let names = matches!(self.index.rec(at).kind, EntryKind::Label | EntryKind::Leaf);
+            if !names || !keep[at as usize] {
+                continue;
+            }
+            let mut next = self.reading(|file| {
+                let target = match file.stored(at)?.entry.body {
+                    Body::Label { target_id, .. } => target_id,
+                    Body::Leaf { leaf_id } => leaf_id,
+                    _ => None,
+                };
+                Ok(target.and_then(|id| file.index.find(id.as_str())))
+            })?;
+            while let Some(named) = next
+                && !std::mem::replace(&mut keep[named as usize], true)
+            {
+                next = self.index.parent(named);
+            }
         }
         Ok(keep)
     }

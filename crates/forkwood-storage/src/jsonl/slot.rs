@@ -186,6 +186,11 @@ impl Slots {
         self.open().retain(|(known, _)| known != path);
     }
 
+    /// Forgets every path in a folder.
+    pub(super) fn close_below(&self, folder: &std::path::Path) {
+        self.open().retain(|(known, _)| !known.starts_with(folder));
+    }
+
     /// Every open path.
     pub(super) fn paths(&self) -> Vec<(std::path::PathBuf, Arc<Slot>)> {
         self.open().iter().map(|(path, slot)| (path.clone(), Arc::clone(slot))).collect()

@@ -256,6 +256,8 @@ impl SessionStorage for JsonlStorage {
         let now = self.options.clock.now();
         let item = trash::put(self.disk(), &self.place, &path, session, now)?;
         self.slots.close(&path);
+        // Its sub-agents' sessions went with it.
+        self.slots.close_below(&self.place.sessions().join(session.as_str()));
         Ok(item.trashed())
     }
 

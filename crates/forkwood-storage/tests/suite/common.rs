@@ -106,6 +106,11 @@ impl Store {
     }
 }
 
+/// How many random cases: few here, many under `FORKWOOD_TEST_FULL`.
+pub(crate) fn cases(few: u32) -> u32 {
+    if std::env::var_os("FORKWOOD_TEST_FULL").is_some() { few * 50 } else { few }
+}
+
 /// Runs a test over every storage.
 pub(crate) fn each(test: impl Fn(&Store)) {
     for store in [Store::memory(), Store::sim(), Store::real()] {

@@ -29,10 +29,6 @@ fn says(id: &str, parent: &str, more: &str) -> String {
     )
 }
 
-fn sidecar(id: &str, parent: &str, rest: &str) -> String {
-    format!(r#"{{"id":"{id}","parentId":"{parent}","timestamp":2.0,{rest}}}"#)
-}
-
 /// A file of a header and these bytes.
 fn with(rest: impl AsRef<[u8]>) -> Damaged {
     with_bytes(&[header().as_bytes(), b"\n", rest.as_ref()].concat())
