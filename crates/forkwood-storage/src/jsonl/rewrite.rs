@@ -2,7 +2,7 @@
 //! and puts that in its place.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use forkwood_core::entry::codec;
 use forkwood_core::{Body, DiagnosticKind, EntryId, EntryKind, Timestamp};
@@ -434,10 +434,4 @@ impl SessionFile {
 
 fn before_after(value: u64) -> (u64, u64) {
     (value, value)
-}
-
-/// The name for what a reset moves to the trash.
-pub(super) fn reset_name(path: &Path, at: Timestamp) -> String {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    format!("{stem}.reset-{}", at.as_micros())
 }

@@ -12,7 +12,7 @@ use super::options::JsonlOptions;
 use super::place::Place;
 use super::slot::{Slot, Slots};
 use super::watch::{FileWatch, check_cursor};
-use super::{blob_store, list, plan, rewrite, trash};
+use super::{blob_store, list, plan, trash};
 use crate::disk::Disk;
 use crate::{
     Append, Appended, Capabilities, Cursor, ErrorKind, Head, Listing, NewSession, Page, PathRead,
@@ -419,14 +419,8 @@ impl SessionStorage for JsonlStorage {
             Rewrite::Repair => file.repair(now),
             Rewrite::Vacuum { prune_branches } => file.vacuum(prune_branches),
             Rewrite::Reset => file.reset(|file| {
-                let name = rewrite::reset_name(&file.path, now);
-                let folder = trash::free_folder(self.disk(), &self.place, &name)?;
-                let kept = folder.join(file.path.file_name().unwrap_or_default());
-                self.disk()
-                    .link(&file.path, &kept)
-                    .and_then(|()| self.disk().sync_folder(&folder))
-                    .map_err(|error| StorageError::io(&kept, "keep the old log as", error))?;
-                Ok(kept)
+                trash::keep(self.disk(), &self.place, &file.path, session, now)
+                    .map(|item| item.file())
             }),
         }
     }

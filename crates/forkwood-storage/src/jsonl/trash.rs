@@ -49,17 +49,7 @@ pub(super) fn put(
     id: &SessionId,
     at: Timestamp,
 ) -> Result<Item> {
-    let folder = free_folder(disk, place, &format!("{}-{id}", at.as_micros()))?;
-    let item = Item { folder, id: id.clone(), origin: path.to_path_buf(), at };
-    let mut origin = ObjectWriter::new();
-    origin
-        .raw("version", "1")
-        .str("id", id.as_str())
-        .str("path", &path.strip_prefix(place.sessions()).unwrap_or(path).to_string_lossy())
-        .raw("deletedAt", &at.to_string());
-    let origin_file = item.folder.join(ORIGIN);
-    write_whole(disk, &origin_file, format!("{}\n", origin.finish()).as_bytes(), true)
-        .map_err(io(&origin_file, "write"))?;
+    let item = new_item(disk, place, path, id, at)?;
     log(disk, place, "delete", &item)?;
     disk.rename(path, &item.file()).map_err(io(path, "move to the trash"))?;
     for beside in belongings(disk, path) {
@@ -82,8 +72,46 @@ pub(super) fn put(
     Ok(item)
 }
 
+/// Keeps a session file as it is in the trash, and leaves it where it is: for a reset.
+pub(super) fn keep(
+    disk: &dyn Disk,
+    place: &Place,
+    path: &Path,
+    id: &SessionId,
+    at: Timestamp,
+) -> Result<Item> {
+    let item = new_item(disk, place, path, id, at)?;
+    log(disk, place, "reset", &item)?;
+    let kept = item.file();
+    disk.link(path, &kept).map_err(io(&kept, "keep the old log as"))?;
+    disk.sync_folder(&item.folder).map_err(io(&item.folder, "sync"))?;
+    Ok(item)
+}
+
+/// A folder in the trash that says where its content comes from.
+fn new_item(
+    disk: &dyn Disk,
+    place: &Place,
+    path: &Path,
+    id: &SessionId,
+    at: Timestamp,
+) -> Result<Item> {
+    let folder = free_folder(disk, place, &format!("{}-{id}", at.as_micros()))?;
+    let item = Item { folder, id: id.clone(), origin: path.to_path_buf(), at };
+    let mut origin = ObjectWriter::new();
+    origin
+        .raw("version", "1")
+        .str("id", id.as_str())
+        .str("path", &path.strip_prefix(place.sessions()).unwrap_or(path).to_string_lossy())
+        .raw("deletedAt", &at.to_string());
+    let origin_file = item.folder.join(ORIGIN);
+    write_whole(disk, &origin_file, format!("{}\n", origin.finish()).as_bytes(), true)
+        .map_err(io(&origin_file, "write"))?;
+    Ok(item)
+}
+
 /// A new folder in the trash; of things put there at the same time each has its own.
-pub(super) fn free_folder(disk: &dyn Disk, place: &Place, name: &str) -> Result<PathBuf> {
+fn free_folder(disk: &dyn Disk, place: &Place, name: &str) -> Result<PathBuf> {
     let trash = place.trash();
     let mut folder = trash.join(name);
     for n in 2.. {
