@@ -17,6 +17,14 @@ pub enum Error {
     /// The summariser answered with nothing.
     #[error("the summary is empty")]
     EmptySummary,
+    /// The summary is no shorter than what it stands for.
+    #[error("the summary makes the request no smaller: {before} tokens before, {after} after")]
+    SummaryTooLong {
+        /// Tokens of the request before.
+        before: u64,
+        /// Tokens of it with the summary.
+        after: u64,
+    },
     /// Too many summaries failed one after the other; automatic ones are off.
     #[error("automatic compaction is off after {failures} failures in a row")]
     BreakerOpen {
@@ -35,6 +43,7 @@ impl Error {
             Error::NothingToCompact => "nothing_to_compact",
             Error::Summary(_) => "summary_failed",
             Error::EmptySummary => "empty_summary",
+            Error::SummaryTooLong { .. } => "summary_too_long",
             Error::BreakerOpen { .. } => "breaker_open",
             Error::NotOnPath(_) => "not_on_path",
         }

@@ -1,8 +1,16 @@
-//! The layers that need no model (L3, L1, L2, and the last resort).
+//! The layers that need no model: L3, L1, L2, and the last resort.
+//!
+//! Each works alone, on the view that it is given, which is a copy.
 
+mod fit;
+mod micro;
+mod snip;
 mod spill;
 
-pub use spill::{Spill, SpillItem};
+pub use fit::fit;
+pub use micro::{MicroConfig, micro};
+pub use snip::{SnipConfig, snip};
+pub use spill::{Spill, SpillConfig, SpillItem, spill};
 
 /// A layer of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,3 +39,6 @@ impl Layer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,21 +9,26 @@
 //! ([`Spill`]) or asks a model ([`Summariser`]) is passed in.
 
 pub mod compaction;
+mod config;
+mod cuts;
 mod error;
+pub mod estimate;
 pub mod layers;
 mod overflow;
 mod pairing;
 mod pipeline;
 mod provider;
 mod snapshot;
+mod text;
 mod view;
 
 pub use compaction::{Purpose, Summariser, SummaryError, SummaryReply, SummaryRequest};
+pub use config::Config;
 pub use error::{Error, Result};
 pub use layers::{Layer, Spill, SpillItem};
 pub use overflow::{Fault, is_overflow, is_silent_overflow};
 pub use pairing::{INTERRUPTED, PairChange, Paired, is_paired, pair_tools};
-pub use pipeline::{Config, Input, Pipeline, Prepared};
+pub use pipeline::{Input, Pipeline, Prepared};
 pub use provider::{Api, ProviderInput, RequestOptions};
 pub use snapshot::{Resource, ToolSpec, TurnSnapshot};
 pub use view::View;

@@ -1,6 +1,6 @@
 //! Tool calls and their results, paired as providers demand it.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use forkwood_core::{EntryId, Message, Role, Text};
 
@@ -50,8 +50,8 @@ pub enum PairChange {
 /// one; where there is none, an error is made up. Results that no call takes are left out. Calls
 /// and results that only stand in `metadata` are left as they are.
 pub fn pair_tools(messages: &[Message], entry_ids: &[EntryId]) -> Paired {
-    let results = results_by_call(messages);
-    let taken = assign(messages, &results);
+    let ends = run_ends(messages);
+    let taken = assign(messages, &ends);
     let used: HashSet<usize> = taken.values().copied().collect();
     let entry = |at: usize| entry_ids.get(at).cloned().unwrap_or_else(|| EntryId::new(""));
     let mut out = Paired::default();
@@ -68,7 +68,7 @@ pub fn pair_tools(messages: &[Message], entry_ids: &[EntryId]) -> Paired {
         for (number, (call, name, _)) in calls(message).enumerate() {
             match taken.get(&(at, number)) {
                 Some(&result) => {
-                    if !is_adjacent(messages, at, result) {
+                    if !(at + 1..ends[at + 1]).contains(&result) {
                         out.changes
                             .push(PairChange::Moved { call: call.clone(), entry: entry(result) });
                     }
@@ -117,50 +117,49 @@ fn calls(message: &Message) -> impl Iterator<Item = (&Text, &Text, &forkwood_cor
     message.content.tool_calls().filter(|_| message.role == Role::Assistant)
 }
 
-fn results_by_call(messages: &[Message]) -> HashMap<&Text, Vec<usize>> {
-    let mut results: HashMap<&Text, Vec<usize>> = HashMap::new();
-    for (at, message) in messages.iter().enumerate() {
-        if let Some(call) = answers(message) {
-            results.entry(call).or_default().push(at);
-        }
+/// For each position, the end of the run of results that starts there.
+fn run_ends(messages: &[Message]) -> Vec<usize> {
+    let mut ends = vec![messages.len(); messages.len() + 1];
+    for at in (0..messages.len()).rev() {
+        ends[at] = if answers(&messages[at]).is_some() { ends[at + 1] } else { at };
     }
-    results
-}
-
-/// Whether nothing but results stands between a call and a result.
-fn is_adjacent(messages: &[Message], call: usize, result: usize) -> bool {
-    result > call && messages[call + 1..=result].iter().all(|between| answers(between).is_some())
+    ends
 }
 
 /// The result that each call takes, by (position of the message, number of the call in it).
-fn assign(
-    messages: &[Message],
-    results: &HashMap<&Text, Vec<usize>>,
-) -> HashMap<(usize, usize), usize> {
+fn assign(messages: &[Message], ends: &[usize]) -> HashMap<(usize, usize), usize> {
+    let mut free: HashMap<&Text, BTreeSet<usize>> = HashMap::new();
+    for (at, message) in messages.iter().enumerate() {
+        if let Some(call) = answers(message) {
+            free.entry(call).or_default().insert(at);
+        }
+    }
     let mut taken = HashMap::new();
-    let mut used = HashSet::new();
     for adjacent_only in [true, false] {
         for (at, message) in messages.iter().enumerate() {
             for (number, (call, _, _)) in calls(message).enumerate() {
                 if taken.contains_key(&(at, number)) {
                     continue;
                 }
-                let candidates = results.get(call).map(Vec::as_slice).unwrap_or_default();
-                let mut free = candidates.iter().copied().filter(|result| !used.contains(result));
+                let Some(results) = free.get_mut(call) else { continue };
                 let found = if adjacent_only {
-                    free.find(|result| is_adjacent(messages, at, *result))
+                    results.range(at + 1..ends[at + 1]).next().copied()
                 } else {
-                    let free: Vec<usize> = free.collect();
-                    free.iter().copied().find(|result| *result > at).or(free.first().copied())
+                    results.range(at + 1..).next().or(results.first()).copied()
                 };
                 if let Some(result) = found {
-                    used.insert(result);
+                    results.remove(&result);
                     taken.insert((at, number), result);
                 }
             }
         }
     }
     taken
+}
+
+/// The positions of each call and of the result that it takes.
+pub(crate) fn pairs(messages: &[Message]) -> impl Iterator<Item = (usize, usize)> {
+    assign(messages, &run_ends(messages)).into_iter().map(|((call, _), result)| (call, result))
 }
 
 #[cfg(test)]
