@@ -3,6 +3,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub(crate) mod faults;
 pub(crate) mod json;
 pub(crate) mod pi;
 
