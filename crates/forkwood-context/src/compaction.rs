@@ -11,14 +11,13 @@ mod summariser;
 
 pub use breaker::Breaker;
 pub use extract::extract_summary;
+pub(crate) use files::is_from_hook;
 pub use files::{Files, files_of};
 pub use plan::{CutRule, Plan, PlanOptions, cut_after_user, plan};
 pub use prompts::{BRIEF_SYSTEM, BRIEF_TEMPLATE, PromptStyle};
 pub use serialise::Transcript;
 pub use summarise::{Summary, SummaryOptions, summarise};
 pub use summariser::{Purpose, Summariser, SummaryError, SummaryReply, SummaryRequest};
-
-pub(crate) use summarise::chunks;
 
 use forkwood_core::entry::{Compaction, CompactionState};
 use forkwood_core::fold::{self, FoldRules, Item, Source};

@@ -8,6 +8,7 @@
 //! Pure, like the fold it builds on: no I/O, no clock, no randomness. What writes files
 //! ([`Spill`]) or asks a model ([`Summariser`]) is passed in.
 
+pub mod branch_summary;
 pub mod compaction;
 mod config;
 mod cuts;
@@ -20,6 +21,7 @@ mod pipeline;
 mod provider;
 mod snapshot;
 mod text;
+pub mod thinking;
 mod view;
 
 pub use compaction::{Purpose, Summariser, SummaryError, SummaryReply, SummaryRequest};

@@ -120,7 +120,12 @@ impl Fault {
 
 /// Whether a provider cut the request without an error: it counted more tokens than the
 /// model's window holds, or stopped for length without a word.
-pub fn is_silent_overflow(prompt_tokens: u64, output_tokens: u64, window: u64, length: bool) -> bool {
+pub fn is_silent_overflow(
+    prompt_tokens: u64,
+    output_tokens: u64,
+    window: u64,
+    length: bool,
+) -> bool {
     prompt_tokens > window
         || (length && output_tokens == 0 && prompt_tokens.saturating_mul(100) >= window * 99)
 }

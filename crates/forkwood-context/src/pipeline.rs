@@ -151,10 +151,8 @@ impl Pipeline {
                         self.free_layers(&mut out, &input, &ahead, spill);
                     }
                     Err(error) => {
-                        let counts = !matches!(
-                            error,
-                            Error::NothingToCompact | Error::BreakerOpen { .. }
-                        );
+                        let counts =
+                            !matches!(error, Error::NothingToCompact | Error::BreakerOpen { .. });
                         if counts {
                             self.breaker.failed();
                         }
@@ -308,7 +306,9 @@ impl Pipeline {
                 (Layer::Spill, Some(files)) => {
                     config.spill.as_ref().is_some_and(|c| spill(&mut out.view, c, files) > 0)
                 }
-                (Layer::Snip, _) => config.snip.as_ref().is_some_and(|c| snip(&mut out.view, c) > 0),
+                (Layer::Snip, _) => {
+                    config.snip.as_ref().is_some_and(|c| snip(&mut out.view, c) > 0)
+                }
                 (Layer::Micro, _) => {
                     config.micro.as_ref().is_some_and(|c| micro(&mut out.view, c) > 0)
                 }

@@ -1,7 +1,18 @@
 //! One request to a provider.
+//!
+//! The body is written so that what comes first stays the same: model, settings, tools and
+//! system prompt, then the messages, oldest first, and behind them nothing but brackets. A turn
+//! that is added changes no byte before it, which is what prompt caches go by.
+
+mod anthropic;
+mod chat;
+mod clean;
+mod conversation;
+mod responses;
 
 use forkwood_core::Text;
 
+use crate::thinking::Target;
 use crate::{ToolSpec, View};
 
 /// The protocol that a provider speaks.
@@ -16,6 +27,9 @@ pub enum Api {
 }
 
 impl Api {
+    /// Every protocol.
+    pub const ALL: [Api; 3] = [Api::OpenAiChat, Api::OpenAiResponses, Api::Anthropic];
+
     /// The name, as `forkwood context --shape` takes it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,9 +77,38 @@ pub struct ProviderInput {
 }
 
 impl ProviderInput {
-    /// The body of the request, as JSON text: valid whatever the log holds.
+    /// The body of the request, as JSON text: valid whatever the log holds. Every call is
+    /// answered once and in order, ids and names have the letters that the provider allows, no
+    /// message is empty, and lone surrogates stand as U+FFFD. Images that only name a blob stand
+    /// as words: the session puts their bytes in.
     pub fn body(&self, api: Api, options: &RequestOptions) -> String {
-        let _ = (api, options);
-        String::new()
+        match api {
+            Api::OpenAiChat => chat::body(self, options),
+            Api::OpenAiResponses => responses::body(self, options),
+            Api::Anthropic => anthropic::body(self, options),
+        }
+    }
+
+    /// The messages alone, as a JSON array in the shape of a protocol: what
+    /// `forkwood context --shape` prints. The system prompt is not in it.
+    pub fn messages(&self, api: Api) -> String {
+        match api {
+            Api::OpenAiChat => chat::messages(self),
+            Api::OpenAiResponses => responses::items(self),
+            Api::Anthropic => anthropic::messages(self, false),
+        }
+    }
+
+    fn target(&self, api: Api) -> Target<'_> {
+        Target { api, model: self.model.as_ref(), provider: self.provider.as_ref() }
+    }
+
+    /// The thinking level; none where it is off.
+    fn level(&self) -> Option<&str> {
+        let level = self.thinking_level.as_ref()?.as_str()?;
+        (!matches!(level, "" | "off" | "none")).then_some(level)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,7 +84,10 @@ impl TurnSnapshot {
 
     /// The tools that the session has switched on, in the order of the snapshot; all of them
     /// where it says nothing.
-    pub fn active_tools<'a>(&'a self, settings: &'a Settings) -> impl Iterator<Item = &'a ToolSpec> {
+    pub fn active_tools<'a>(
+        &'a self,
+        settings: &'a Settings,
+    ) -> impl Iterator<Item = &'a ToolSpec> {
         let names = settings.active_tool_names.as_deref();
         self.tools().iter().filter(move |tool| names.is_none_or(|names| names.contains(&tool.name)))
     }

@@ -130,7 +130,7 @@ impl Name {
 
 /// The lists of a branch or compaction that a program of its owner's made, and not Pi itself,
 /// mean something else.
-pub(super) fn is_from_hook(extra: &[(Text, Json)]) -> bool {
+pub(crate) fn is_from_hook(extra: &[(Text, Json)]) -> bool {
     extra.iter().any(|(key, value)| *key == "fromHook" && value.get() == "true")
 }
 

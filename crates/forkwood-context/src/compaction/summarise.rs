@@ -64,8 +64,7 @@ pub async fn summarise(
     let transcript = options.style.transcript();
     let mut text = previous.clone();
     for chunk in chunks(transcript, &plan.to_summarise, options.max_chars) {
-        let prompt =
-            options.style.compaction(&chunk, text.as_deref(), instructions.as_deref());
+        let prompt = options.style.compaction(&chunk, text.as_deref(), instructions.as_deref());
         text = Some(asking.ask(Purpose::Compaction, prompt, options.max_tokens).await?);
     }
     let mut prefix = None;
@@ -112,7 +111,7 @@ impl Asking<'_> {
 
 /// A conversation as texts of at most so many characters, cut between messages where that can
 /// be. None where it says nothing.
-pub(crate) fn chunks(
+fn chunks(
     transcript: Transcript,
     messages: &[forkwood_core::Message],
     max_chars: usize,

@@ -42,19 +42,18 @@ pub fn add_usage(first: Option<Json>, second: Option<Json>) -> Option<Json> {
 
 fn sum(first: &Json, second: &Json) -> Json {
     let add = |a: &str, b: &str| match (kind_of(a), kind_of(b)) {
-        (JsonKind::Object, JsonKind::Object) => sum_fields(a, b, |a, b| {
-            add_numbers(a, b).unwrap_or_else(|| a.to_owned())
-        }),
+        (JsonKind::Object, JsonKind::Object) => {
+            sum_fields(a, b, |a, b| add_numbers(a, b).unwrap_or_else(|| a.to_owned()))
+        }
         _ => add_numbers(a, b).unwrap_or_else(|| a.to_owned()),
     };
     Json::parse(&sum_fields(first.get(), second.get(), add)).unwrap_or_else(|_| first.clone())
 }
 
 fn sum_fields(first: &str, second: &str, add: impl Fn(&str, &str) -> String) -> String {
-    let (Ok(a), Ok(b)) = (
-        forkwood_core::json::Object::parse(first),
-        forkwood_core::json::Object::parse(second),
-    ) else {
+    let (Ok(a), Ok(b)) =
+        (forkwood_core::json::Object::parse(first), forkwood_core::json::Object::parse(second))
+    else {
         return first.to_owned();
     };
     let mut out = ObjectWriter::new();

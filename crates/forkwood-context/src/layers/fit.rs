@@ -8,10 +8,10 @@ use forkwood_core::{Block, Content, Json, Message, Role, Text};
 
 use super::micro::{MicroConfig, micro};
 use super::snip::{cut_out, snipped};
+use crate::View;
 use crate::cuts::Cuts;
 use crate::estimate::Meter;
 use crate::text::{chars, head, tail};
-use crate::View;
 
 /// Cuts a view until its messages take no more than `room` tokens, or nothing is left that may
 /// be cut: first all results of tools but the last group's, then the middle, then images, then

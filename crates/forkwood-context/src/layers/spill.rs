@@ -68,9 +68,8 @@ pub fn spill(view: &mut View, config: &SpillConfig, spill: &dyn Spill) -> usize 
         };
         let Ok(path) = spill.put(&item) else { continue };
         let preview = first_chars(&text, config.preview_chars);
-        let marker = format!(
-            "<persisted-output>\nFull: {path}\nPreview:\n{preview}\n</persisted-output>"
-        );
+        let marker =
+            format!("<persisted-output>\nFull: {path}\nPreview:\n{preview}\n</persisted-output>");
         message.content = match &message.content {
             Content::Text(_) => Content::Text(marker.into()),
             Content::Blocks(blocks) => {
