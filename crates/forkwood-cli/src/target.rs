@@ -43,8 +43,12 @@ pub(crate) async fn find(
 ) -> Result<(SessionStore, SessionId)> {
     if is_path(ctx, query) {
         let path = ctx.absolute(Path::new(query));
-        if path.symlink_metadata().is_err() {
-            return Err(neither(query));
+        if let Err(error) = path.symlink_metadata() {
+            // What may not be looked at may be there.
+            return Err(match error.kind() {
+                std::io::ErrorKind::PermissionDenied => CliError::io("read", &path, &error),
+                _ => neither(query),
+            });
         }
         let (storage, id) = JsonlStorage::file(&path, options(bridge))?;
         return Ok((SessionStore::new(Arc::new(storage)), id));
