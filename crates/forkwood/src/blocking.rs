@@ -109,7 +109,7 @@ impl Session {
         self.0.facts()
     }
 
-    /// How sure writes are from now on.
+    /// How sure writes are before they return, from now on; `Sync` at first.
     pub fn set_durability(&mut self, durability: Durability) {
         self.0.set_durability(durability);
     }

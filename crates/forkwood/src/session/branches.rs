@@ -15,7 +15,7 @@ pub struct Branch {
     pub tip: EntryId,
     /// The nearest entry on its path that has other children too; `None` where there is none.
     pub fork_point: Option<EntryId>,
-    /// How many entries stand on its path.
+    /// How many entries stand on its path, root and tip included.
     pub depth: u64,
     /// How many of them are its own, after the fork point.
     pub own: u64,
@@ -28,7 +28,8 @@ pub struct Branch {
 }
 
 impl Session {
-    /// The path children of an entry, in log order; the roots for `None`.
+    /// The path children of an entry, in log order; the roots for `None`. An unknown entry, and
+    /// one beside the path, has none.
     ///
     /// # Errors
     /// Where the log cannot be read.

@@ -100,7 +100,7 @@ impl Session {
         &self.storage
     }
 
-    /// How sure writes are from now on.
+    /// How sure writes are before they return, from now on; `Sync` at first.
     pub fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
     }

@@ -197,7 +197,8 @@ impl Session {
         Ok(settings)
     }
 
-    /// The whole state at any entry: the fold over its full path, label included.
+    /// The whole state at any entry: the fold over its full path, label included. The same as
+    /// [`Session::context_at`] tells, but that blobs stay named.
     ///
     /// # Errors
     /// `not_found`.

@@ -18,7 +18,7 @@ pub struct AppendOptions {
     pub any: bool,
     /// Ids for the entries, so that a retry is the same write.
     pub ids: Vec<EntryId>,
-    /// How sure.
+    /// How sure the write is before this returns; as the session is set where absent.
     pub durability: Option<Durability>,
     /// What to do when another writer was first.
     pub on_conflict: Option<OnConflict>,
@@ -184,6 +184,13 @@ impl Session {
 
     /// The path entry that an id means: itself, or a sidecar's path ancestor.
     async fn path_entry(&self, id: &EntryId) -> Result<EntryId> {
+        // What is plainly on the path needs no look at the others.
+        if self.is_native() {
+            let body = self.get(id).await?.entry.body;
+            if !body.is_sidecar() && !matches!(body, Body::Unknown { .. }) {
+                return Ok(id.clone());
+            }
+        }
         self.path_ids(id)
             .await?
             .pop()
@@ -193,8 +200,8 @@ impl Session {
     /// Moves the lane to an entry. The next append grows a branch there.
     ///
     /// # Errors
-    /// `not_found`; `before_floor` where the entry lies before the latest compaction;
-    /// `conflict`.
+    /// `not_found`; `before_floor` where the entry is an ancestor of the one that the latest
+    /// compaction on the current path hangs from; `conflict`.
     pub async fn rewind(&mut self, entry: &EntryId) -> Result<()> {
         let target = self.path_entry(entry).await?;
         self.guard_floor(&target).await?;
@@ -219,7 +226,8 @@ impl Session {
         Ok(())
     }
 
-    /// Makes a lane that stands at an entry, and leaves this handle where it is.
+    /// Makes a lane that stands at an entry, before a compaction too, and leaves this handle
+    /// where it is.
     ///
     /// # Errors
     /// `exists` where there is such a lane, `not_found`, `unsupported`.
@@ -261,7 +269,8 @@ impl Session {
         Ok(())
     }
 
-    /// Puts a bookmark on an entry, or takes it away.
+    /// Puts a bookmark on an entry, or takes it away with `None`. Moves no lane and meets no
+    /// conflict. Gives the id of the label's own entry.
     ///
     /// # Errors
     /// `not_found`, and those of an append.
@@ -273,7 +282,7 @@ impl Session {
         last_id(&appended)
     }
 
-    /// Gives the session another title; an empty one clears it.
+    /// Gives the session another title; an empty one clears it. Meets no conflict.
     ///
     /// # Errors
     /// Those of an append.
@@ -282,7 +291,8 @@ impl Session {
         self.append_info(info).await
     }
 
-    /// Replaces the free metadata of the session.
+    /// Replaces the free metadata of the session, an object, as a whole. `"pinned": true` in it
+    /// keeps the session from being pruned.
     ///
     /// # Errors
     /// `invalid` where it is no object; those of an append.
