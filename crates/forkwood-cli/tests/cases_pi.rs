@@ -271,10 +271,10 @@ fn lanes_of_a_transaction_log() {
 #[test]
 fn one_folder_with_all() {
     let desk = Desk::new("all");
-    let mut wanted = Vec::new();
+    let mut wanted: Vec<(i64, String)> = Vec::new();
     for (path, _, said) in judged_files(&[Judge::Agent]) {
         // Two cases are one session, exported.
-        if wanted.iter().any(|(_, id, _)| *id == said.get("sessionId").text()) {
+        if wanted.iter().any(|(_, id)| *id == said.get("sessionId").text()) {
             continue;
         }
         desk.copy(&path);
