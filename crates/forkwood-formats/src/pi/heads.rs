@@ -7,11 +7,14 @@ use forkwood_core::json::{self, JsonKind, Object};
 use forkwood_storage::jsonl::quick::{Quick, QuickParent};
 use forkwood_storage::jsonl::{LineContext, LineFault, Moves, ParentName, RecordHead};
 
-use super::Flavour;
+use super::{Flavour, INFO_TYPE, OPERATION_TYPE, TOOLS_TYPE};
 use super::decode::kind_of;
 use super::message::head_role;
 use super::migrate::V1Ids;
 use crate::fields::{id_of, parse_object};
+
+/// How the types of Forkwood's own `custom` entries start.
+const OWN: &[u8] = b"forkwood.";
 
 /// Reads the start of a line, where it is written the way Pi writes it.
 pub(crate) fn quick(line: &[u8], flavour: Flavour) -> Option<RecordHead<'_>> {
@@ -32,6 +35,9 @@ pub(crate) fn quick(line: &[u8], flavour: Flavour) -> Option<RecordHead<'_>> {
         // It may stand behind the body.
         QuickParent::Absent => return None,
     };
+    if kind == EntryKind::Custom && !is_plainly_foreign(line) {
+        return None;
+    }
     let message = kind == EntryKind::Message;
     if message && found.role.is_none() {
         return None;
@@ -49,6 +55,25 @@ pub(crate) fn quick(line: &[u8], flavour: Flavour) -> Option<RecordHead<'_>> {
         sidecar: false,
         moves: Moves::ToSelf,
     })
+}
+
+/// Whether the start of a `custom` entry tells that it is none of Forkwood's own.
+fn is_plainly_foreign(line: &[u8]) -> bool {
+    const KEY: &[u8] = b"\"customType\":\"";
+    memchr::memmem::find(line, KEY).is_some_and(|at| {
+        let value = &line[at + KEY.len()..];
+        value.len() >= OWN.len() && !value.starts_with(OWN)
+    })
+}
+
+/// What a `custom` entry that Forkwood wrote stands for.
+fn own_kind(object: &Object<'_>) -> Option<EntryKind> {
+    match object.text("customType")?.as_str()? {
+        OPERATION_TYPE => Some(EntryKind::Operation),
+        TOOLS_TYPE => Some(EntryKind::ActiveToolsChange),
+        INFO_TYPE => Some(EntryKind::SessionInfo),
+        _ => None,
+    }
 }
 
 /// Reads a whole line.
@@ -75,7 +100,10 @@ pub(crate) fn whole<'l>(
             (id, parent_of(&object))
         }
     };
-    let kind = kind_of(tag.as_str().unwrap_or_default());
+    let kind = match kind_of(tag.as_str().unwrap_or_default()) {
+        EntryKind::Custom => own_kind(&object).unwrap_or(EntryKind::Custom),
+        kind => kind,
+    };
     let pointer = kind == EntryKind::Leaf && flavour.has_pointer();
     Ok(RecordHead {
         header: false,
@@ -122,3 +150,6 @@ fn pointer_moves<'l>(object: &Object<'_>) -> Moves<'l> {
         None => Moves::Nothing,
     }
 }
+
+#[cfg(test)]
+mod tests;
