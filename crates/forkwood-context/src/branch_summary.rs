@@ -1,5 +1,7 @@
 //! What happened on a branch that is left, so that it is not lost.
 
+use std::collections::HashMap;
+
 use forkwood_core::fold::{self, FoldRules, Item, Source};
 use forkwood_core::json::ObjectWriter;
 use forkwood_core::{Body, Entry, EntryId, Json, Message, Role, Text};
@@ -73,8 +75,17 @@ pub fn plan(
             plan.files.add_details(details);
         }
     }
+    // The last edit of each entry, met before it from the end back.
+    let mut edits: HashMap<&EntryId, &Entry> = HashMap::new();
     for entry in branch.entries.iter().rev() {
-        let Some(item) = item(entry, rules) else { continue };
+        if let Body::ContextEdit { target_id, .. } = &entry.body {
+            edits.entry(target_id).or_insert(entry);
+        }
+        let Some(mut item) = item(entry, rules) else { continue };
+        item.edit = edits.get(&entry.id).copied();
+        if item.edit.is_some_and(removes) {
+            continue;
+        }
         let Some(message) = fold::render(&item) else { continue };
         plan.files.add_messages([&message]);
         let size = tokens(&item);
@@ -93,10 +104,18 @@ pub fn plan(
     (!plan.messages.is_empty()).then_some(plan)
 }
 
-/// What an entry of a branch says, results of tools left out.
+fn removes(edit: &Entry) -> bool {
+    matches!(edit.body, Body::ContextEdit { replacement: None, .. })
+}
+
+/// What an entry of a branch says, instructions and results of tools left out.
 fn item<'a>(entry: &'a Entry, rules: &FoldRules) -> Option<Item<'a>> {
     let source = match &entry.body {
-        Body::Message(body) if body.message.role != Role::Tool => Source::Entry(entry),
+        Body::Message(body)
+            if !matches!(body.message.role, Role::Tool | Role::System | Role::Developer) =>
+        {
+            Source::Entry(entry)
+        }
         Body::CustomMessage { .. } => Source::Entry(entry),
         Body::BranchSummary { summary, .. } if rules.branch_summaries && !summary.is_empty() => {
             Source::Entry(entry)

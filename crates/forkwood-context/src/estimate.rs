@@ -138,7 +138,10 @@ impl Meter<'_> {
 
     /// The tokens of a whole request.
     pub fn request(&self, front: Front<'_>, messages: &[Message]) -> u64 {
-        self.front(front).saturating_add(self.messages(messages))
+        if self.is_exact() {
+            return self.front(front).saturating_add(self.messages(messages));
+        }
+        tokens_of_chars(chars::request_chars(Some(front), messages), self.estimator.ratio)
     }
 
     /// The tokens of system prompt and tools.

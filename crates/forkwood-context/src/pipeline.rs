@@ -347,13 +347,13 @@ impl Pipeline {
         self.estimator.meter(model, true)
     }
 
-    /// A request for a summary must fit as well.
+    /// A request for a summary must fit as well. Any model takes 16,000 characters.
     fn summary_options(&self, options: &SummaryOptions) -> SummaryOptions {
         let chars_per_token = 1.0 / self.estimator.ratio().unwrap_or(0.25);
         let chars = (self.config.budget as f64 / 2.0 * chars_per_token) as usize;
         let tokens = u32::try_from(self.config.budget / 4).unwrap_or(u32::MAX);
         SummaryOptions {
-            max_chars: options.max_chars.min(chars),
+            max_chars: options.max_chars.min(chars.max(16_000)),
             max_tokens: options.max_tokens.min(tokens.max(256)),
             ..*options
         }

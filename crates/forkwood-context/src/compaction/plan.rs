@@ -158,8 +158,10 @@ impl<'a> Items<'a> {
             _ => None,
         };
         let until = split.unwrap_or(cut);
+        // Instructions are not part of what was said.
+        let said = |message: &&Message| !matches!(message.role, Role::System | Role::Developer);
         let part = |from: usize, to: usize| -> Vec<Message> {
-            self.shown[from..to.max(from)].iter().flatten().cloned().collect()
+            self.shown[from..to.max(from)].iter().flatten().filter(said).cloned().collect()
         };
         // What is in no context counts as something to sum up, but is not read.
         if cut <= self.start {

@@ -95,7 +95,7 @@ fn metadata_chars(message: &Message) -> u64 {
     let mut fields = Fields::default();
     let calls = list(message.content.tool_calls().map(|(id, name, arguments)| {
         // {"id": , "type": "function", "function": {"name": , "arguments": }}
-        66 + quoted(id) + quoted(name) + json_in_string(arguments)
+        67 + quoted(id) + quoted(name) + json_in_string(arguments)
     }));
     if calls > 2 {
         fields.add(10, calls);

@@ -1,7 +1,7 @@
 //! Pi's estimate: a quarter of the UTF-16 units, rounded up, message by message.
 
 use forkwood_core::fold::{Item, Source};
-use forkwood_core::json::Object;
+use forkwood_core::json::{Object, text_of};
 use forkwood_core::{Block, Body, Content, Json, Message, Role, Text};
 
 use crate::text::{units, utf16_units};
@@ -37,8 +37,11 @@ pub fn estimate_item(item: &Item<'_>) -> u64 {
             .extra
             .iter()
             .find(|(key, _)| *key == "systemMessage")
-            .and_then(|(_, json)| json.as_object()?.text("content"))
-            .map_or(0, |text| quarter(utf16_units(&text))),
+            .and_then(|(_, json)| json.as_object())
+            .map_or(0, |message| {
+                let content = message.text("content").as_ref().map_or(0, utf16_units);
+                quarter(content + prompt_units(&message))
+            }),
         Source::Tail(entry, at) => match &entry.body {
             Body::Compaction(compaction) => {
                 compaction.retained_tail.as_ref().and_then(|tail| tail.get(at)).map_or(0, estimate)
@@ -50,10 +53,27 @@ pub fn estimate_item(item: &Item<'_>) -> u64 {
 
 /// The tokens of one message, as Pi 1.6.0 estimates them.
 pub fn estimate(message: &Message) -> u64 {
-    if let Some(units) = bash_units(message) {
-        return quarter(units);
+    let metadata = message.metadata.as_ref().and_then(Json::as_object);
+    let record = metadata.as_ref().and_then(|object| Object::parse(object.get("pi")?).ok());
+    match &record {
+        // The command and the output of a `!command`, which Pi keeps as one message.
+        Some(pi) if pi.text("role").is_some_and(|role| role == "bashExecution") => {
+            let of = |key: &str| pi.text(key).as_ref().map_or(0, utf16_units);
+            quarter(of("command") + of("output"))
+        }
+        Some(pi) if message.role == Role::System => {
+            quarter(utf16_units(&message.content.text()) + prompt_units(pi))
+        }
+        _ => estimate_content(&message.content, &message.role),
     }
-    estimate_content(&message.content, &message.role)
+}
+
+/// The sections of a system message, and the tools that it brings.
+fn prompt_units(message: &Object<'_>) -> usize {
+    let sections = message.get("sections").and_then(|json| Object::parse(json).ok());
+    let texts = sections.iter().flat_map(Object::iter).filter_map(|(_, json)| text_of(json.get()));
+    let tools = message.get("toolsAdded").map_or(0, |json| units(json.as_bytes()));
+    texts.map(|text| utf16_units(&text)).sum::<usize>() + tools
 }
 
 fn estimate_content(content: &Content, role: &Role) -> u64 {
@@ -72,17 +92,6 @@ fn estimate_content(content: &Content, role: &Role) -> u64 {
         _ => 0,
     };
     quarter(blocks.iter().map(of_block).sum())
-}
-
-/// The command and the output of a `!command`, which Pi keeps as one message.
-fn bash_units(message: &Message) -> Option<usize> {
-    let metadata = message.metadata.as_ref()?.as_object()?;
-    let pi = Object::parse(metadata.get("pi")?).ok()?;
-    if pi.text("role")? != "bashExecution" {
-        return None;
-    }
-    let of = |key: &str| pi.text(key).as_ref().map_or(0, utf16_units);
-    Some(of("command") + of("output"))
 }
 
 fn quarter(units: usize) -> u64 {
