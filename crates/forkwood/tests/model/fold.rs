@@ -61,69 +61,82 @@ fn summary(text: &Text) -> Option<Message> {
     (!text.is_empty()).then(|| Message::user(format!("Previous conversation summary:\n{text}")))
 }
 
-/// A list of (entry, message); an empty summary holds its place without a message.
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    Entry,
+    Summary,
+    Tail,
+}
+
+/// One place in the list; an empty summary holds its place without a message.
+struct Place {
+    id: EntryId,
+    message: Option<Message>,
+    of: Of,
+}
+
+fn place(line: &Line, message: Option<Message>, of: Of) -> Place {
+    Place { id: line.id.clone(), message, of }
+}
+
 fn messages(path: &[&Line]) -> Vec<(EntryId, Message)> {
     let boundary = path.iter().rposition(|line| match &line.body {
         Body::Compaction(c) => c.first_kept_entry_id.is_some() || c.retained_tail.is_some(),
         _ => false,
     });
-    let mut list: Vec<(EntryId, Option<Message>, bool)> = Vec::new();
+    let mut list: Vec<Place> = Vec::new();
     let mut rest = path;
     if let Some(at) = boundary
         && let Body::Compaction(compaction) = &path[at].body
     {
         rest = &path[at + 1..];
-        list.push((path[at].id.clone(), summary(&compaction.summary), false));
+        list.push(place(path[at], summary(&compaction.summary), Of::Summary));
         if let Some(tail) = &compaction.retained_tail {
-            list.extend(tail.iter().map(|kept| (path[at].id.clone(), Some(kept.clone()), false)));
+            list.extend(tail.iter().map(|kept| place(path[at], Some(kept.clone()), Of::Tail)));
         } else {
-            let kept = path[..at]
-                .iter()
-                .skip_while(|line| Some(&line.id) != compaction.first_kept_entry_id.as_ref());
-            list.extend(kept.filter_map(|line| Some((line.id.clone(), Some(said(line)?), true))));
+            let first = compaction.first_kept_entry_id.as_ref();
+            let kept = path[..at].iter().skip_while(|line| Some(&line.id) != first);
+            list.extend(kept.filter_map(|line| Some(place(line, Some(said(line)?), Of::Entry))));
         }
     }
     for line in rest {
         let Body::Compaction(compaction) = &line.body else {
             if let Some(message) = said(line) {
-                list.push((line.id.clone(), Some(message), true));
+                list.push(place(line, Some(message), Of::Entry));
             }
             continue;
         };
-        let new = (line.id.clone(), summary(&compaction.summary), false);
-        let replaced = |item: &(EntryId, Option<Message>, bool)| {
-            compaction.replaces_entry_ids.contains(&item.0)
-        };
+        let new = place(line, summary(&compaction.summary), Of::Summary);
+        let replaced = |place: &Place| compaction.replaces_entry_ids.contains(&place.id);
         match list.iter().position(replaced) {
             Some(first) => {
                 list[first] = new;
                 let mut at = 0;
-                list.retain(|item| {
+                list.retain(|place| {
                     at += 1;
-                    at <= first + 1 || !replaced(item)
+                    at <= first + 1 || !replaced(place)
                 });
             }
             None => list.push(new),
         }
     }
-    let mut out = Vec::new();
-    for (id, message, editable) in list {
-        let Some(mut message) = message else { continue };
-        let stands = path.iter().position(|line| line.id == id);
-        let edit = path.iter().enumerate().rev().find_map(|(at, line)| match &line.body {
-            Body::ContextEdit { target_id, replacement }
-                if editable && *target_id == id && Some(at) > stands =>
-            {
-                Some(replacement.clone())
-            }
-            _ => None,
-        });
-        match edit {
-            Some(None) => continue,
-            Some(Some(content)) => message.content = content,
-            None => {}
+    list.into_iter().filter_map(|place| edited(path, place)).collect()
+}
+
+/// The last edit behind an entry counts. A summary can be taken out, and says what it says.
+fn edited(path: &[&Line], place: Place) -> Option<(EntryId, Message)> {
+    let stands = path.iter().position(|line| line.id == place.id)?;
+    let edit = path[stands + 1..].iter().rev().find_map(|line| match &line.body {
+        Body::ContextEdit { target_id, replacement } if *target_id == place.id => {
+            Some(replacement.clone())
         }
-        out.push((id, message));
+        _ => None,
+    });
+    let mut message = place.message?;
+    match (edit, place.of) {
+        (Some(None), Of::Entry | Of::Summary) => return None,
+        (Some(Some(content)), Of::Entry) => message.content = content,
+        _ => {}
     }
-    out
+    Some((place.id, message))
 }
