@@ -10,10 +10,11 @@ mod turn;
 use std::sync::Arc;
 
 use forkwood::{Body, Clock, EntryId, IdSource, Session, SessionStore, Settings};
+use forkwood_context::Pipeline;
 
 pub use builder::AgentBuilder;
 pub use operation::OpenOperation;
-pub(crate) use request::{Fitting, SharedSpill};
+pub(crate) use request::SharedSpill;
 pub use run::{CANCELLED, CUT_OFF, INTERRUPTED, RunOutcome, RunStop};
 
 use crate::queue::Delivery;
@@ -41,7 +42,7 @@ pub struct Agent {
     handle: Handle,
     system: String,
     config: Config,
-    fitting: Fitting,
+    pipeline: Option<Pipeline>,
 }
 
 /// What an agent is set to, and hands on to its sub-agents.
@@ -65,6 +66,8 @@ pub(crate) struct Config {
     pub(crate) events: Events,
     pub(crate) ids: Arc<dyn IdSource>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) budget: Option<forkwood_context::Config>,
+    pub(crate) spill: Option<SharedSpill>,
 }
 
 impl Agent {

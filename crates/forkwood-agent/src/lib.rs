@@ -34,8 +34,8 @@ pub use error::{AgentError, ErrorKind};
 pub use event::{AgentEvent, Events};
 pub use forkwood_context::{ProviderInput, ToolSpec};
 pub use frontmatter::Skipped;
-#[cfg(any())]
-//LLM pub use provider::llm::{LlmProvider, Service};
+#[cfg(feature = "llm")]
+pub use provider::llm::{LlmProvider, Reach, Service};
 pub use provider::scripted::{Rule, ScriptedProvider, Step};
 pub use provider::{
     Event, EventStream, Provider, ProviderError, ProviderErrorKind, Providers, Reply, Request,

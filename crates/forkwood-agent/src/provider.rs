@@ -1,11 +1,11 @@
 //! Models: what is sent to them, and what comes back.
 
 mod error;
-#[cfg(any())]
-pub mod llm;
+#[cfg(feature = "llm")]
+pub(crate) mod llm;
 mod reply;
 mod retry;
-pub mod scripted;
+pub(crate) mod scripted;
 mod usage;
 
 use std::collections::BTreeMap;

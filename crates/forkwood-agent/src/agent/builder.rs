@@ -7,7 +7,7 @@ use forkwood::storage::{MemoryStorage, SystemClock, UuidV7};
 use forkwood::{Clock, CreateOptions, IdSource, Session, SessionStore};
 use forkwood_context::{Pipeline, Spill};
 
-use super::{Agent, Config, Fitting, SharedSpill};
+use super::{Agent, Config, SharedSpill};
 use crate::queue::Delivery;
 use crate::skill::Skills;
 use crate::subagent::task::TaskTool;
@@ -24,9 +24,7 @@ pub struct AgentBuilder {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) skills: Option<Skills>,
     pub(crate) subagents: Option<Subagents>,
-    workspace: Option<PathBuf>,
-    budget: Option<forkwood_context::Config>,
-    spill: Option<SharedSpill>,
+    pub(crate) workspace: Option<PathBuf>,
 }
 
 impl Default for AgentBuilder {
@@ -51,6 +49,8 @@ impl Default for AgentBuilder {
                 events: Events::default(),
                 ids: Arc::new(UuidV7),
                 clock: Arc::new(SystemClock),
+                budget: Some(forkwood_context::Config::default()),
+                spill: None,
             },
             session: None,
             store: None,
@@ -58,8 +58,6 @@ impl Default for AgentBuilder {
             skills: None,
             subagents: None,
             workspace: None,
-            budget: Some(forkwood_context::Config::default()),
-            spill: None,
         }
     }
 }
@@ -210,14 +208,14 @@ impl AgentBuilder {
     /// The numbers by which requests are kept within their budget; `None`: they are not.
     #[must_use]
     pub fn budget(mut self, config: Option<forkwood_context::Config>) -> AgentBuilder {
-        self.budget = config;
+        self.config.budget = config;
         self
     }
 
     /// Where long outputs of tools go when a request would not fit.
     #[must_use]
     pub fn spill(mut self, spill: Arc<dyn Spill>) -> AgentBuilder {
-        self.spill = Some(SharedSpill(spill));
+        self.config.spill = Some(SharedSpill(spill));
         self
     }
 
@@ -283,11 +281,8 @@ impl AgentBuilder {
             task: None,
             handle: Handle::default(),
             system: String::new(),
+            pipeline: self.config.budget.clone().map(Pipeline::new),
             config: self.config,
-            fitting: Fitting {
-                pipeline: self.budget.map(Pipeline::new),
-                spill: self.spill,
-            },
         };
         if wanted && depth < agent.config.max_depth {
             let task = Arc::new(TaskTool::new(&agent));

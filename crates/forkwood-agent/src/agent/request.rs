@@ -14,13 +14,6 @@ use futures_util::StreamExt;
 use super::{Agent, plain};
 use crate::{AgentError, AgentEvent, Event, Provider, Providers, Reply, Request, Usage};
 
-/// What keeps requests within their budget.
-#[derive(Debug, Default)]
-pub(crate) struct Fitting {
-    pub(crate) pipeline: Option<Pipeline>,
-    pub(crate) spill: Option<SharedSpill>,
-}
-
 /// Where long outputs go.
 #[derive(Clone)]
 pub(crate) struct SharedSpill(pub(crate) Arc<dyn Spill>);
@@ -75,7 +68,7 @@ impl Agent {
         }
         let named = plain(now.settings.provider.as_ref());
         let provider = self.config.providers.get(named.as_deref())?.name().to_owned();
-        let view = match self.fitting.pipeline.as_mut() {
+        let view = match self.pipeline.as_mut() {
             None => now.view,
             Some(pipeline) => {
                 let asked = Asked::new(&self.config.providers, &now.settings);
@@ -85,7 +78,7 @@ impl Agent {
                     snapshot,
                     settings: &now.settings,
                 };
-                let spill = self.fitting.spill.as_ref().map(|spill| &*spill.0);
+                let spill = self.config.spill.as_ref().map(|spill| &*spill.0);
                 let prepared = pipeline.prepare(input, spill, Some(&asked)).await;
                 self.take(prepared).await?
             }
@@ -134,7 +127,7 @@ impl Agent {
             Input { view: &now.view, path: &now.path, snapshot, settings: &now.settings };
         let instructions: Option<Text> = instructions.map(Into::into);
         let mut own = Pipeline::default();
-        let pipeline = self.fitting.pipeline.as_mut().unwrap_or(&mut own);
+        let pipeline = self.pipeline.as_mut().unwrap_or(&mut own);
         let prepared = pipeline.compact(input, instructions.as_ref(), &asked).await?;
         let Some(compaction) = prepared.compaction else {
             return Err(forkwood_context::Error::NothingToCompact.into());
@@ -147,7 +140,7 @@ impl Agent {
     /// Learns from what a provider counted.
     pub(super) fn learn(&mut self, usage: &Usage) {
         if usage.prompt() > 0
-            && let Some(pipeline) = self.fitting.pipeline.as_mut()
+            && let Some(pipeline) = self.pipeline.as_mut()
         {
             pipeline.record_usage(usage.prompt());
         }

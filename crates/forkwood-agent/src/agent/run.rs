@@ -304,16 +304,17 @@ impl Agent {
                 Ok(Turn::GoOn) => {}
                 Ok(Turn::Ended(stop)) => return Ok(self.outcome(run, stop)),
                 Ok(Turn::Cancelled) => return self.finish(run, RunStop::Cancelled).await,
-                Err(AgentError::Provider(error)) => {
+                // What could not be written stays open, for another process to resume.
+                Err(error @ AgentError::Storage(_)) => return Err(error),
+                Err(error) => {
                     let data = serde_json::json!({
-                        "kind": error.kind.as_str(),
-                        "message": error.message,
+                        "kind": error.kind().as_str(),
+                        "message": error.to_string(),
                     });
                     let done = operation::finished(&run.id, RUN, "error", Some(&data));
                     self.append(vec![done]).await?;
-                    return Err(error.into());
+                    return Err(error);
                 }
-                Err(error) => return Err(error),
             }
         }
     }

@@ -1,0 +1,180 @@
+//! A request, as `genai` takes it.
+
+use std::collections::HashMap;
+
+use forkwood::core::message::ImageSource;
+use forkwood::{Block, Content, Json, Message, Role, Text};
+use genai::chat::{
+    CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool,
+    ToolCall, ToolResponse,
+};
+use serde_json::{Value, json};
+
+use super::super::Request;
+use super::super::reply::SIGNATURES;
+use super::Service;
+
+pub(super) fn request(service: Service, provider: &str, request: &Request) -> ChatRequest {
+    let input = &request.input;
+    let mut messages: Vec<ChatMessage> = Vec::new();
+    let mut rest = input.view.messages.as_slice();
+    while let Some((message, after)) = rest.split_first() {
+        if message.role == Role::Tool {
+            // The results of one turn go together; what a tool shows comes behind them.
+            let count = rest.iter().take_while(|message| message.role == Role::Tool).count();
+            let (results, after) = rest.split_at(count);
+            messages.push(ChatMessage::tool(MessageContent::from_parts(
+                results.iter().map(|result| tool_result(service, result)).collect::<Vec<_>>(),
+            )));
+            let shown: Vec<ContentPart> = results.iter().flat_map(images).collect();
+            if !shown.is_empty() {
+                messages.push(ChatMessage::user(MessageContent::from_parts(shown)));
+            }
+            rest = after;
+            continue;
+        }
+        rest = after;
+        let parts = match message.role {
+            Role::Assistant => assistant(service, provider, message),
+            _ => plain(message),
+        };
+        // No service takes a message that says nothing.
+        if parts.is_empty() {
+            continue;
+        }
+        let content = MessageContent::from_parts(parts);
+        messages.push(match message.role {
+            Role::Assistant => ChatMessage::assistant(content),
+            Role::System | Role::Developer => ChatMessage::system(content),
+            _ => ChatMessage::user(content),
+        });
+    }
+    if service == Service::Anthropic
+        && let Some(last) = messages.pop()
+    {
+        // All up to here is in the cache the next time.
+        messages.push(last.with_options(CacheControl::Ephemeral));
+    }
+    let mut chat = ChatRequest::new(messages);
+    let system = text(&input.system);
+    if !system.is_empty() {
+        chat = chat.with_system(system);
+    }
+    if !input.tools.is_empty() {
+        chat = chat.with_tools(input.tools.iter().map(|tool| {
+            Tool::new(text(&tool.name))
+                .with_description(text(&tool.description))
+                .with_schema(value(&tool.schema))
+        }));
+    }
+    chat
+}
+
+fn text(text: &Text) -> String {
+    text.to_string_lossy().into_owned()
+}
+
+fn value(json: &Json) -> Value {
+    json.to().unwrap_or(Value::Null)
+}
+
+fn plain(message: &Message) -> Vec<ContentPart> {
+    let parts = message.content.to_blocks().into_iter().filter_map(|block| match block {
+        Block::Text { text: said, .. } if !said.is_empty() => Some(ContentPart::Text(text(&said))),
+        Block::Image(image) => image_part(&image),
+        _ => None,
+    });
+    parts.collect()
+}
+
+fn image_part(image: &forkwood::Image) -> Option<ContentPart> {
+    match &image.source {
+        ImageSource::Inline(base64) => Some(ContentPart::from_binary_base64(
+            text(&image.mime_type),
+            text(base64),
+            None,
+        )),
+        // Its bytes are missing.
+        ImageSource::Blob { .. } => Some(ContentPart::Text("[image not available]".to_owned())),
+    }
+}
+
+fn images(message: &Message) -> Vec<ContentPart> {
+    let Content::Blocks(blocks) = &message.content else { return Vec::new() };
+    let shown = blocks.iter().filter_map(|block| match block {
+        Block::Image(image) => image_part(image),
+        _ => None,
+    });
+    shown.collect()
+}
+
+fn tool_result(service: Service, message: &Message) -> ContentPart {
+    let id = message.tool_call_id.as_ref().map(text).unwrap_or_default();
+    let said = text(&message.content.text());
+    if service == Service::Anthropic && message.is_error == Some(true) {
+        // The one service that is told of errors, for which genai has no field.
+        return ContentPart::Custom(CustomPart {
+            model_iden: None,
+            data: json!({
+                "type": "tool_result",
+                "tool_use_id": id,
+                "content": said,
+                "is_error": true,
+            }),
+        });
+    }
+    let result = ToolResponse::new(id, said);
+    ContentPart::ToolResponse(match &message.tool_name {
+        Some(name) => result.with_fn_name(text(name)),
+        None => result,
+    })
+}
+
+fn assistant(service: Service, provider: &str, message: &Message) -> Vec<ContentPart> {
+    // What another service thought and signed means nothing to this one.
+    let own = message.provider.as_ref().is_some_and(|name| *name == *provider);
+    let signatures = if own { call_signatures(message) } else { HashMap::new() };
+    let mut parts = Vec::new();
+    for block in message.content.to_blocks() {
+        match block {
+            Block::Text { text: said, .. } if !said.is_empty() => {
+                parts.push(ContentPart::Text(text(&said)));
+            }
+            Block::Thinking { thinking, signature, .. } if own => match (service, signature) {
+                (Service::Anthropic, Some(data)) if thinking.is_empty() => {
+                    parts.push(ContentPart::Custom(CustomPart {
+                        model_iden: None,
+                        data: json!({ "type": "redacted_thinking", "data": text(&data) }),
+                    }));
+                }
+                (Service::Anthropic, Some(signature)) => {
+                    parts.push(ContentPart::ThoughtSignature(text(&signature)));
+                    parts.push(ContentPart::ReasoningContent(text(&thinking)));
+                }
+                (Service::DeepSeek, _) => {
+                    parts.push(ContentPart::ReasoningContent(text(&thinking)));
+                }
+                _ => {}
+            },
+            Block::ToolCall { id, name, arguments, .. } => {
+                let id = text(&id);
+                parts.push(ContentPart::ToolCall(ToolCall {
+                    thought_signatures: signatures.get(&id).cloned(),
+                    call_id: id,
+                    fn_name: text(&name),
+                    fn_arguments: value(&arguments),
+                }));
+            }
+            _ => {}
+        }
+    }
+    // Thinking alone is no message.
+    let says = |part: &ContentPart| matches!(part, ContentPart::Text(_) | ContentPart::ToolCall(_));
+    if parts.iter().any(says) { parts } else { Vec::new() }
+}
+
+fn call_signatures(message: &Message) -> HashMap<String, Vec<String>> {
+    let object = message.metadata.as_ref().and_then(|json| json.as_object());
+    let json = object.as_ref().and_then(|object| object.get(SIGNATURES));
+    json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+}
