@@ -325,7 +325,8 @@ impl Pipeline {
     fn finish(&mut self, out: &mut Prepared, input: &Input<'_>, ahead: &Ahead) {
         if self.config.fit && out.tokens_after > self.config.budget {
             let meter = self.meter(input, ahead);
-            let room = self.config.budget.saturating_sub(meter.front(ahead.front()));
+            // Counted apart, two parts may lose a token each to rounding.
+            let room = self.config.budget.saturating_sub(meter.front(ahead.front()) + 2);
             if fit(&mut out.view, room, &meter) {
                 out.layers.push(Layer::Fit);
                 out.tokens_after = meter.request(ahead.front(), &out.view.messages);

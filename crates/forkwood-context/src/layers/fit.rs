@@ -42,7 +42,7 @@ pub fn fit(view: &mut View, room: u64, meter: &Meter<'_>) -> bool {
 /// a summary, or the question that began it all.
 fn drop_middle(view: &mut View, room: u64, meter: &Meter<'_>) -> bool {
     let cuts = Cuts::of(&view.messages);
-    let sizes: Vec<u64> = view.messages.iter().map(|message| meter.message(message)).collect();
+    let sizes: Vec<u64> = view.messages.iter().map(|message| meter.message(message) + 1).collect();
     let len = sizes.len();
     let small = |at: usize| sizes[..at].iter().sum::<u64>() <= room / 4;
     let start = (1..len.min(3)).rev().find(|at| cuts.is_safe(*at) && small(*at)).unwrap_or(0);
