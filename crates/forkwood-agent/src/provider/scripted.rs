@@ -280,6 +280,8 @@ impl Provider for ScriptedProvider {
         }
         Ok(Box::pin(stream::unfold(steps, |mut steps| async move {
             loop {
+                // Others may do something meanwhile, as with a real one.
+                tokio::task::yield_now().await;
                 match steps.pop_front()? {
                     Step::Event(event) => return Some((Ok(event), steps)),
                     Step::Fail(error) => return Some((Err(error), steps)),

@@ -121,20 +121,23 @@ impl Tool for Bash {
         let deadline = tokio::time::sleep(time);
         tokio::pin!(deadline);
         let mut status = None;
-        let mut ended = None;
+        let mut closed = false;
         // Until the shell has ended and all that it started has closed its output, or time is up.
-        while ended.is_none() {
+        let ended = loop {
             tokio::select! {
                 biased;
-                () = run.cancel.cancelled() => ended = Some(End::Cancelled),
-                () = &mut deadline => ended = Some(End::TimeUp),
-                bytes = receive.recv() => match bytes {
+                () = run.cancel.cancelled() => break End::Cancelled,
+                () = &mut deadline => break End::TimeUp,
+                bytes = receive.recv(), if !closed => match bytes {
                     Some(bytes) => kept.take(&bytes),
-                    None => ended = Some(End::Closed),
+                    None => closed = true,
                 },
                 exit = group.child.wait(), if status.is_none() => status = Some(exit?),
             }
-        }
+            if closed && status.is_some() {
+                break End::Itself;
+            }
+        };
         group.kill();
         let status = match status {
             Some(status) => Some(status),
@@ -151,15 +154,15 @@ impl Tool for Bash {
             text.push_str(&what);
         };
         let failed = match ended {
-            Some(End::Cancelled) => {
+            End::Cancelled => {
                 say(CANCELLED.to_owned());
                 true
             }
-            Some(End::TimeUp) => {
+            End::TimeUp => {
                 say(format!("[stopped after {} seconds]", time.as_secs_f64()));
                 true
             }
-            _ => match status.and_then(|status| status.code()) {
+            End::Itself => match status.and_then(|status| status.code()) {
                 Some(0) => false,
                 Some(code) => {
                     say(format!("[exit code {code}]"));
@@ -179,7 +182,7 @@ impl Tool for Bash {
 }
 
 enum End {
-    Closed,
+    Itself,
     TimeUp,
     Cancelled,
 }
