@@ -84,8 +84,12 @@ fn plans_as_pi_does() {
             == entries.last().map(|entry| entry.id.as_str());
         for (keep, said) in said["prepareCompaction"].as_object().unwrap() {
             let keep_tokens = keep.trim_start_matches("keep").parse().unwrap();
-            let options =
-                PlanOptions { rules: &file.rules, cut: CutRule::Messages, keep_tokens, force: false };
+            let options = PlanOptions {
+                rules: &file.rules,
+                cut: CutRule::Messages,
+                keep_tokens,
+                force: false,
+            };
             let plan = plan(&entries, &options, &pi::estimate_item);
             let name = format!("{} {keep}", file.name);
             checked += 1;

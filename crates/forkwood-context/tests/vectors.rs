@@ -8,8 +8,8 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use forkwood_context::compaction::{
-    BRIEF_SYSTEM, BRIEF_TEMPLATE, CutRule, PromptStyle, SummaryOptions, Transcript,
-    cut_after_user, extract_summary,
+    BRIEF_SYSTEM, BRIEF_TEMPLATE, CutRule, PromptStyle, SummaryOptions, Transcript, cut_after_user,
+    extract_summary,
 };
 use forkwood_context::estimate::{Estimator, conversation_chars};
 use forkwood_context::layers::{
@@ -286,12 +286,8 @@ impl Session {
     fn prepare(&mut self, summariser: &Scripted, force: bool) -> Prepared {
         let view = View::from_path(&self.path, &FoldRules::NATIVE);
         let settings = Settings::default();
-        let input = Input {
-            view: &view,
-            path: &self.path,
-            snapshot: &self.snapshot,
-            settings: &settings,
-        };
+        let input =
+            Input { view: &view, path: &self.path, snapshot: &self.snapshot, settings: &settings };
         let out = pollster::block_on(async {
             match force {
                 true => self.pipeline.compact(input, None, summariser).await.unwrap(),

@@ -76,10 +76,8 @@ fn newest_first_until_the_budget_is_full() {
 
 #[test]
 fn edits_count_and_nothing_said_is_nothing_to_sum_up() {
-    let edit = |target: &str, replacement| Body::ContextEdit {
-        target_id: target.into(),
-        replacement,
-    };
+    let edit =
+        |target: &str, replacement| Body::ContextEdit { target_id: target.into(), replacement };
     let left = path(&[
         ("a", user("secret")),
         ("b", user("plain")),
@@ -87,9 +85,8 @@ fn edits_count_and_nothing_said_is_nothing_to_sum_up() {
         ("d", edit("b", Some(Content::Text("edited".into())))),
         ("e", edit("a", None)),
     ]);
-    let of = |entries: &[Entry]| {
-        plan(&collect(entries, &[]), 0, &FoldRules::NATIVE, &estimate_item)
-    };
+    let of =
+        |entries: &[Entry]| plan(&collect(entries, &[]), 0, &FoldRules::NATIVE, &estimate_item);
     assert_eq!(of(&left).unwrap().messages, [Message::user("edited")]);
     assert_eq!(of(&path(&[("a", Body::message(Message::tool("x", "y")))])), None);
     assert_eq!(of(&[]), None);
@@ -122,10 +119,7 @@ fn becomes_an_entry() {
         )
     );
     assert_eq!(from_id, &Some("c".into()));
-    assert_eq!(
-        details.as_ref().unwrap().get(),
-        r#"{"readFiles":["r"],"modifiedFiles":["m"]}"#
-    );
+    assert_eq!(details.as_ref().unwrap().get(), r#"{"readFiles":["r"],"modifiedFiles":["m"]}"#);
     assert!(matches!(made.usage, Some(Body::Usage { .. })));
     let requests = scripted.1.lock().unwrap();
     assert_eq!((requests[0].purpose, requests[0].max_tokens), (Purpose::Branch, MAX_TOKENS));

@@ -114,7 +114,8 @@ impl<'a> Items<'a> {
         let last_replaced = replaced.filter_map(|id| at.get(id).copied()).max();
         let place = |item: &Item<'_>| at.get(&item.entry().id).copied().unwrap_or(0);
         let behind_replaced = last_replaced.map_or(0, |last| {
-            items.iter().position(|item| place(item) > last).unwrap_or(items.len())
+            let before = |item: &Item<'_>| !is_old(item) && place(item) <= last;
+            items.iter().rposition(before).map_or(0, |at| at + 1)
         });
         let floor = behind_old.max(behind_replaced);
         Items { path, shown, at, start, floor, items }

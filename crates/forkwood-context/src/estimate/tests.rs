@@ -88,7 +88,11 @@ fn reports_of_every_kind() {
         (r#"{"input":10,"output":3,"cacheRead":5,"cacheWrite":2,"totalTokens":20}"#, 17, 3),
         (r#"{"prompt_tokens":12,"completion_tokens":4,"prompt_tokens_details":{}}"#, 12, 4),
         (r#"{"input_tokens":7,"cache_read_input_tokens":90,"output_tokens":1}"#, 97, 1),
-        (r#"{"input_tokens":70,"input_tokens_details":{"cached_tokens":60},"output_tokens":1}"#, 70, 1),
+        (
+            r#"{"input_tokens":70,"input_tokens_details":{"cached_tokens":60},"output_tokens":1}"#,
+            70,
+            1,
+        ),
         (r#"{"promptTokenCount":8,"candidatesTokenCount":2}"#, 8, 2),
     ] {
         let usage = Json::parse(usage).unwrap();

@@ -21,10 +21,7 @@ fn what_is_frozen_stays_and_the_rest_is_live() {
     settings.active_tool_names = Some(vec!["bash".into(), "gone".into()]);
     let second = snapshot.provider_input(&view, &settings);
     assert_eq!(first.system, second.system);
-    assert_eq!(
-        second.system,
-        "You help.\n\n<resource name=\"AGENTS.md\">\nBe kind.\n</resource>"
-    );
+    assert_eq!(second.system, "You help.\n\n<resource name=\"AGENTS.md\">\nBe kind.\n</resource>");
     assert_eq!((first.view.len(), second.view.len()), (1, 2));
     assert_eq!((first.model.unwrap(), second.model.unwrap()), ("a".into(), "b".into()));
     assert_eq!(second.thinking_level.unwrap(), "high");

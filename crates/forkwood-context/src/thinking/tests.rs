@@ -4,11 +4,8 @@ use super::{Target, survives};
 use crate::Api;
 
 fn thinking(text: &str, signature: Option<&str>, redacted: bool) -> Block {
-    let extra = if redacted {
-        vec![("redacted".into(), Json::parse("true").unwrap())]
-    } else {
-        Vec::new()
-    };
+    let extra =
+        if redacted { vec![("redacted".into(), Json::parse("true").unwrap())] } else { Vec::new() };
     Block::Thinking { thinking: text.into(), signature: signature.map(Text::from), extra }
 }
 

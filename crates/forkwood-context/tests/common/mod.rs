@@ -56,8 +56,7 @@ pub(crate) fn read(path: &Path) -> File {
     for (number, line) in &lines {
         let known = line_of.clone();
         let lookup = |ordinal: u64| known.get(ordinal as usize).copied();
-        let context =
-            LineContext { line: *number, ordinal: known.len() as u64, line_of: &lookup };
+        let context = LineContext { line: *number, ordinal: known.len() as u64, line_of: &lookup };
         let mut heads = Vec::new();
         dialect.heads(line, &context, false, &mut heads).unwrap();
         for head in heads {
