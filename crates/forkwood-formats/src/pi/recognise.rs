@@ -33,7 +33,20 @@ pub(crate) fn recognise(start: &FileStart<'_>) -> Option<Recognised> {
             return with_header(&object, number, start);
         }
     }
+    // Something was glued to the header: the reader takes the records of that line one by one.
+    if let Some(object) = glued(&text)
+        && object.text("type").is_some_and(|tag| tag == "session")
+        && object.text("id").is_some()
+    {
+        return with_header(&object, number, start);
+    }
     headless(number, start)
+}
+
+/// The whole object at the start of a line that holds more.
+fn glued(text: &str) -> Option<Object<'_>> {
+    let ends = text.match_indices('}').take(16);
+    ends.into_iter().find_map(|(at, _)| Object::parse(&text[..=at]).ok())
 }
 
 /// A file whose first line is a header, though maybe not a good one.

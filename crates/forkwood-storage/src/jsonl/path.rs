@@ -122,6 +122,45 @@ fn settings_before(file: &SessionFile, path: &[u32]) -> std::result::Result<Sett
     Ok(settings)
 }
 
+/// What an entry names that is not there, or not where it should be.
+fn dangling(file: &SessionFile, at: u32, body: &Body) -> Option<String> {
+    let find = |id: &EntryId| file.index.find(id.as_str());
+    match body {
+        Body::Label { target_id: Some(target), .. } if find(target).is_none() => {
+            Some(format!("the label marks {target}, which is not there"))
+        }
+        Body::ContextEdit { target_id, .. } if find(target_id).is_none() => {
+            Some(format!("the edit is of {target_id}, which is not there: it changes nothing"))
+        }
+        Body::Compaction(compaction) if compaction.retained_tail.is_none() => {
+            let first = compaction.first_kept_entry_id.as_ref()?;
+            let why = match find(first) {
+                None => "is not there",
+                Some(kept) if !leads_to(file, kept, at) => "is not before it on its path",
+                Some(_) => return None,
+            };
+            Some(format!("the compaction keeps from {first}, which {why}: it keeps nothing"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an entry is another one or stands above it.
+fn leads_to(file: &SessionFile, from: u32, to: u32) -> bool {
+    let mut next = Some(to);
+    let mut steps = 0;
+    while let Some(at) = next
+        && steps <= file.index.len()
+    {
+        if at == from {
+            return true;
+        }
+        next = file.index.parent(at);
+        steps += 1;
+    }
+    false
+}
+
 /// Everything that is odd in a file that was read in full: damage, and what each entry says.
 pub(super) fn check(file: &mut SessionFile) -> Result<Vec<Diagnostic>> {
     let mut all = file.findings();
@@ -135,19 +174,7 @@ pub(super) fn check(file: &mut SessionFile) -> Result<Vec<Diagnostic>> {
         match file.stored_with_notes(at) {
             Ok((stored, notes)) => {
                 all.extend(notes.into_iter().map(|(kind, message)| place(kind, message)));
-                if let Body::Label { target_id: Some(target), .. } = &stored.entry.body
-                    && file.index.find(target.as_str()).is_none()
-                {
-                    let message = format!("the label marks {target}, which is not there");
-                    all.push(place(DiagnosticKind::UnknownTarget, message));
-                }
-                if let Body::Compaction(compaction) = &stored.entry.body
-                    && let Some(first) = &compaction.first_kept_entry_id
-                    && file.index.find(first.as_str()).is_none()
-                {
-                    let message = format!(
-                        "the compaction keeps from {first}, which is not there: it keeps nothing"
-                    );
+                if let Some(message) = dangling(file, at, &stored.entry.body) {
                     all.push(place(DiagnosticKind::UnknownTarget, message));
                 }
             }

@@ -72,6 +72,15 @@ pub(super) fn recognise(
         return Ok(found);
     }
     let nuls = lines[0].1.iter().all(|b| *b == 0);
+    let only = lines[0].1;
+    if lines.len() == 1
+        && meta.len <= window
+        && only.starts_with(b"{\"")
+        && !forkwood_core::json::is_valid(only)
+    {
+        let problem = "holds one line, which was cut while it was written. It was left alone";
+        return Err(damaged(path, problem));
+    }
     let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
     Err(if nuls {
         damaged(path, "holds NUL bytes only: its data never reached the disk. It was left alone")

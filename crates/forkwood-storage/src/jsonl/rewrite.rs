@@ -402,6 +402,12 @@ impl SessionFile {
                 true => Vec::new(),
                 false => salvage::records(&line),
             };
+            if spans.len() > 1 {
+                actions.push(format!(
+                    "put the records that share line {} on lines of their own",
+                    frame.number
+                ));
+            }
             let mut from = 0;
             for span in spans {
                 if span.start > from {

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
+use super::dialect::RecordHead;
+
 /// At most so many places are tried, so that a hostile line cannot cost much.
 const MAX_TRIES: usize = 256;
 
@@ -30,6 +32,15 @@ pub(super) fn records(line: &[u8]) -> Vec<Range<usize>> {
     });
     found.extend(behind.map(|start| start..line.len()));
     found
+}
+
+/// What was read of a damaged line, for people.
+pub(super) fn names(heads: &[RecordHead<'_>]) -> String {
+    let name = |head: &RecordHead<'_>| match head.header {
+        true => "a header".to_owned(),
+        false => head.id.to_string(),
+    };
+    heads.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The length of the object at the start, with the white space before it.

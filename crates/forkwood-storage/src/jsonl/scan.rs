@@ -413,10 +413,9 @@ impl Scanner<'_> {
                 }
             }
         }
-        if heads.iter().any(|head| !head.header) {
-            let ids: Vec<&str> = heads.iter().map(|head| head.id.as_ref()).collect();
-            let message =
-                format!("a fragment and whole records share this line; read: {}", ids.join(", "));
+        if !heads.is_empty() {
+            let read = salvage::names(&heads);
+            let message = format!("a fragment and whole records share this line; read: {read}");
             let kind = if nuls > 0 { DiagnosticKind::NulRun } else { DiagnosticKind::Salvaged };
             self.index.report(place(Diagnostic::new(kind, message)));
             if !frame.terminated {

@@ -130,7 +130,16 @@ impl JsonlStorage {
         }
         let fits = |path: &PathBuf| self.known_id(path).is_some_and(|known| known == *id);
         let (files, _) = self.files()?;
-        files.into_iter().find(fits).ok_or_else(missing)
+        let mut found = files.into_iter().filter(fits);
+        let path = found.next().ok_or_else(missing)?;
+        // Copies of one file share an id, and nobody knows which of them is meant.
+        match found.next() {
+            None => Ok(path),
+            Some(other) => Err(StorageError::AmbiguousSession {
+                query: id.to_string(),
+                candidates: [path, other].iter().map(|path| path.display().to_string()).collect(),
+            }),
+        }
     }
 
     /// Every session file, those of sub-agents behind the others.
@@ -264,8 +273,9 @@ impl SessionStorage for JsonlStorage {
     async fn restore(&self, session: &SessionId) -> Result<SessionFacts> {
         let item = self.item(session)?;
         let path = trash::restore(self.disk(), &self.place, &item)?;
-        let facts = self.slot_of(&path)?.file().facts();
-        facts
+        let slot = self.slot_of(&path)?;
+        let file = slot.file();
+        file.facts()
     }
 
     async fn trashed(&self) -> Result<Vec<Trashed>> {
@@ -296,8 +306,8 @@ impl SessionStorage for JsonlStorage {
 
     async fn facts(&self, session: &SessionId) -> Result<SessionFacts> {
         let slot = self.session(session)?;
-        let facts = slot.file().facts();
-        facts
+        let file = slot.file();
+        file.facts()
     }
 
     async fn heads(&self, session: &SessionId) -> Result<Vec<Head>> {

@@ -21,7 +21,7 @@ pub struct PruneReport {
     /// The sessions that went.
     pub removed: Vec<SessionRow>,
     /// Those that stay although they are not known to be young, and why: `damaged`, `empty`,
-    /// `pinned`, `open`.
+    /// `pinned`, `open`, `ambiguous` (another file has its id).
     pub skipped: Vec<(SessionRow, &'static str)>,
     /// How many stay because they are not old.
     pub kept: usize,
@@ -59,6 +59,10 @@ impl SessionStore {
                     Ok(_) => {}
                     Err(error) if error.kind() == ErrorKind::Locked => {
                         report.skipped.push((row, "open"));
+                        continue;
+                    }
+                    Err(error) if error.kind() == ErrorKind::Ambiguous => {
+                        report.skipped.push((row, "ambiguous"));
                         continue;
                     }
                     Err(error) => return Err(error),
