@@ -44,7 +44,10 @@ const FATES: &[(&str, Fate)] = &[
     ("28-cycle-off-leaf", Open(FOUR, &["cycle", "odd-field", "odd-field"])),
     ("30-parentId-undefined", Open(&["00000001", "00000002"], &[])),
     ("31-parentId-empty-string", Open(&["00000001", "00000002"], &[])),
-    ("33-missing-timestamp", Open(&["00000001", "00000002", "00000004"], &["odd-field", "odd-field"])),
+    (
+        "33-missing-timestamp",
+        Open(&["00000001", "00000002", "00000004"], &["odd-field", "odd-field"]),
+    ),
     ("34-tree-order-equal-and-reversed-ts", Open(&["00000001", "00000010"], &["odd-field"])),
     ("36-message-missing", Open(&["00000001", "00000002"], &["odd-field"])),
     ("41-header-numeric-id", Headless(FOUR)),
@@ -145,7 +148,8 @@ fn headless(desk: &Desk, name: &str, path: &[&str]) {
     let before = desk.said(name);
     let repair = desk.run(&["check", name, "--repair"]);
     assert_eq!(repair.code, 0, "{name}: {} {}", repair.stdout, repair.stderr);
-    let kept = desk.files().into_iter().any(|(path, bytes)| path != desk.file(name) && bytes == old);
+    let kept =
+        desk.files().into_iter().any(|(path, bytes)| path != desk.file(name) && bytes == old);
     assert!(kept, "{name}: no copy of the old file in {:?}", desk.names());
     assert_eq!(desk.said(name), before, "{name}");
     assert_eq!(desk.pi_context(name).get("path").texts(), path, "{name}");

@@ -182,7 +182,8 @@ fn case_13_duplicate_ids() {
     assert_eq!(ids, ["0d000001@2", "0d000001", "0d000002", "0d000003"]);
     // Each of the two can be looked at.
     for (id, text) in [("0d000001@2", "legacy question"), ("0d000001", "same id, other text")] {
-        let context = desk.read(&["context", "./conflict.jsonl", "--at", id, "--shape", "pi", "--json"]);
+        let context =
+            desk.read(&["context", "./conflict.jsonl", "--at", id, "--shape", "pi", "--json"]);
         assert!(said(&context)[0].contains(text), "{:?}", said(&context));
     }
     desk.append_reads_back("identical.jsonl");

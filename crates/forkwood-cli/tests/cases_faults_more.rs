@@ -192,7 +192,10 @@ fn case_29_future_version() {
     assert_eq!(desk.names(), ["session.jsonl"]);
     // What is not understood survives in a fork.
     let fork = desk.run(&["fork", "./session.jsonl"]).ok().to_owned();
-    assert_eq!(desk.context(&fork).get("messages"), desk.context("./session.jsonl").get("messages"));
+    assert_eq!(
+        desk.context(&fork).get("messages"),
+        desk.context("./session.jsonl").get("messages")
+    );
 }
 
 #[test]

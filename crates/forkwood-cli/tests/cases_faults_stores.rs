@@ -79,7 +79,8 @@ fn case_38_unreadable_file() {
     let notes: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(notes.len(), 2, "{}", run.stderr);
     for name in ["secret.jsonl", "w/locked"] {
-        let note = notes.iter().find(|note| note.contains(name)).unwrap_or_else(|| panic!("{name}"));
+        let note =
+            notes.iter().find(|note| note.contains(name)).unwrap_or_else(|| panic!("{name}"));
         assert!(note.contains("ermission"), "{note}");
     }
     for name in ["./w/secret.jsonl", "./w/locked/inner.jsonl"] {

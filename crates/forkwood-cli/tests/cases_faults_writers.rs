@@ -59,7 +59,9 @@ fn case_51_disk_full_rewrite() {
     }
     let path = desk.run(&["path", &native]).ok().to_owned();
     let old = std::fs::read(&path).unwrap();
-    let mut v1 = String::from("{\"type\":\"session\",\"id\":\"01940000-0000-7000-8000-0000000000a1\",\"timestamp\":\"2026-05-01T09:00:00.000Z\",\"cwd\":\"/proj/demo\"}\n");
+    let mut v1 = String::from(
+        "{\"type\":\"session\",\"id\":\"01940000-0000-7000-8000-0000000000a1\",\"timestamp\":\"2026-05-01T09:00:00.000Z\",\"cwd\":\"/proj/demo\"}\n",
+    );
     while v1.len() < 1900 {
         v1 += "{\"type\":\"message\",\"timestamp\":\"2026-05-01T09:00:01.000Z\",\"message\":{\"role\":\"user\",\"content\":\"old\",\"timestamp\":1777626001000}}\n";
     }
@@ -165,8 +167,12 @@ fn stress(desk: &Desk, session: &str) {
     let stop = AtomicBool::new(false);
     let (done, killed) = std::thread::scope(|scope| {
         let reading: Vec<_> = (0..readers).map(|_| scope.spawn(|| stress.read(&stop))).collect();
-        let writing: Vec<_> =
-            (0..writers).map(|at| { let stress = &stress; scope.spawn(move || stress.write(at)) }).collect();
+        let writing: Vec<_> = (0..writers)
+            .map(|at| {
+                let stress = &stress;
+                scope.spawn(move || stress.write(at))
+            })
+            .collect();
         let written: Vec<_> = writing.into_iter().map(|one| one.join()).collect();
         stop.store(true, Ordering::Relaxed);
         reading.into_iter().for_each(|one| one.join().unwrap());

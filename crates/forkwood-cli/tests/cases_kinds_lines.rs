@@ -40,7 +40,12 @@ fn a_line_torn_in_the_middle_of_the_file() {
     let l = lines();
     for cut in [1, 20, 90, l[3].len() - 1] {
         let bytes = joined(&[&l[0], &l[1], &l[2], &l[3][..cut], &l[4]]);
-        opens("torn", bytes, &["00000001", "00000002", "00000004"], &["bad-json", "missing-parent"]);
+        opens(
+            "torn",
+            bytes,
+            &["00000001", "00000002", "00000004"],
+            &["bad-json", "missing-parent"],
+        );
     }
 }
 
@@ -77,7 +82,12 @@ fn a_header_that_was_cut() {
 fn records_glued_to_each_other() {
     let l = lines();
     let two = format!("{}{}", l[0], l[0]);
-    opens("headers", joined(&[&two, &l[1], &l[2], &l[3], &l[4]]), &FOUR, &["salvaged", "duplicate-header"]);
+    opens(
+        "headers",
+        joined(&[&two, &l[1], &l[2], &l[3], &l[4]]),
+        &FOUR,
+        &["salvaged", "duplicate-header"],
+    );
     let both = format!("{}{}", l[0], l[1]);
     opens("header and entry", joined(&[&both, &l[2], &l[3], &l[4]]), &FOUR, &["salvaged"]);
     let pair = format!("{}{}", l[2], l[3]);
@@ -120,7 +130,12 @@ fn nuls_inside_a_line() {
     let nuls = "\0".repeat(50);
     let holed = format!("{}{nuls}{}", &l[2][..80], &l[2][130..]);
     let path = ["00000001", "00000003", "00000004"];
-    opens("hole", joined(&[&l[0], &l[1], &holed, &l[3], &l[4]]), &path, &["bad-json", "missing-parent"]);
+    opens(
+        "hole",
+        joined(&[&l[0], &l[1], &holed, &l[3], &l[4]]),
+        &path,
+        &["bad-json", "missing-parent"],
+    );
     let behind = format!("{}{nuls}", l[4]);
     let desk = Desk::with("behind", joined(&[&l[0], &l[1], &l[2], &l[3], &behind]));
     assert_eq!(desk.pi_context("s.jsonl").get("path").texts(), FOUR);
@@ -200,7 +215,12 @@ fn odd_headers() {
     let desk = Desk::with("second", joined(&[&l[1], &l[0], &l[2], &l[3], &l[4]]));
     assert_eq!(desk.pi_context("s.jsonl").get("path").texts(), FOUR);
     assert_eq!(desk.run(&["append", "./s.jsonl", "x", "--json"]).refused(), "read_only");
-    opens("last", joined(&[&l[0], &l[1], &l[2], &l[3], &l[4], &l[0]]), &FOUR, &["duplicate-header"]);
+    opens(
+        "last",
+        joined(&[&l[0], &l[1], &l[2], &l[3], &l[4], &l[0]]),
+        &FOUR,
+        &["duplicate-header"],
+    );
 }
 
 /// Every byte of a file turned into another one: it opens or is refused, and keeps what it can.

@@ -150,9 +150,24 @@ fn nine_type_files_are_gone_on_with() {
         wanted.push(("user".into(), "hello".into(), Json::Null));
         assert_eq!(messages(after.get("messages")), wanted, "{name}");
         for args in [
-            vec!["append", &file, "--entry", r#"{"type":"model_change","model":"m2","provider":"p"}"#],
-            vec!["append", &file, "--entry", r#"{"type":"thinking_level_change","thinkingLevel":"high"}"#],
-            vec!["append", &file, "--entry", r#"{"type":"message","message":{"role":"assistant","content":"a"}}"#],
+            vec![
+                "append",
+                &file,
+                "--entry",
+                r#"{"type":"model_change","model":"m2","provider":"p"}"#,
+            ],
+            vec![
+                "append",
+                &file,
+                "--entry",
+                r#"{"type":"thinking_level_change","thinkingLevel":"high"}"#,
+            ],
+            vec![
+                "append",
+                &file,
+                "--entry",
+                r#"{"type":"message","message":{"role":"assistant","content":"a"}}"#,
+            ],
             vec!["rename", &file, "Plans"],
             vec!["label", &file, &id, "here"],
             vec!["rewind", &file, &id],

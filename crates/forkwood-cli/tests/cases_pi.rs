@@ -71,9 +71,8 @@ fn check_messages(name: &str, context: &Json, said: &Json) {
 
 /// Rows of a tree by id: parent and type.
 fn rows(tree: &Json) -> Vec<(String, String, Option<String>)> {
-    let row = |row: &Json| {
-        (row.get("id").text(), row.get("type").text(), row.get("parentId").as_text())
-    };
+    let row =
+        |row: &Json| (row.get("id").text(), row.get("type").text(), row.get("parentId").as_text());
     tree.get("rows").list().iter().map(row).collect()
 }
 
@@ -97,7 +96,11 @@ fn contexts() {
             assert_eq!(context.get("path").texts(), branch, "{name}");
             assert_eq!(context.get("leaf"), said.get("leafId"), "{name}");
         }
-        let id = if judge == Judge::Agent { said.get("sessionId") } else { said.get("metadata").get("id") };
+        let id = if judge == Judge::Agent {
+            said.get("sessionId")
+        } else {
+            said.get("metadata").get("id")
+        };
         assert_eq!(context.get("session"), id, "{name}");
         check_settings(&name, &context, said.get("context"));
         check_messages(&name, &context, said.get("context"));
@@ -213,7 +216,10 @@ fn rows_of_the_list() {
         assert_eq!(notes, "", "{name}");
         let [row] = rows.as_slice() else { panic!("{name}: {}", rows.len()) };
         assert_eq!(row.get("title"), said.get("sessionName"), "{name}");
-        assert_eq!(row.get("path").text(), desk.file(&name).canonicalize().unwrap().to_str().unwrap());
+        assert_eq!(
+            row.get("path").text(),
+            desk.file(&name).canonicalize().unwrap().to_str().unwrap()
+        );
         assert_eq!(row.get("damage").number(), 0, "{name}");
         let info = said.get("listInfo");
         if judge == Judge::Harness || info.is_null() {
@@ -221,7 +227,11 @@ fn rows_of_the_list() {
         }
         assert_eq!(row.get("id"), info.get("id"), "{name}");
         assert_eq!(row.get("cwd").text(), info.get("cwd").text(), "{name}");
-        assert_eq!(millis(&row.get("created").text()), millis(&info.get("created").text()), "{name}");
+        assert_eq!(
+            millis(&row.get("created").text()),
+            millis(&info.get("created").text()),
+            "{name}"
+        );
         let active = row.get("lastActivity").as_text().unwrap_or_else(|| row.get("created").text());
         assert_eq!(millis(&active), millis(&info.get("modified").text()), "{name}: modified");
         assert_eq!(row.get("messages").number(), info.get("messageCount").number(), "{name}");
@@ -237,7 +247,10 @@ fn rows_of_the_list() {
             first => {
                 let ours = row.get("firstUser").text();
                 let line = first.lines().find(|line| !line.trim().is_empty()).unwrap();
-                assert!(line.trim().starts_with(ours.trim_end_matches('\u{2026}')), "{name}: {ours}");
+                assert!(
+                    line.trim().starts_with(ours.trim_end_matches('\u{2026}')),
+                    "{name}: {ours}"
+                );
             }
         }
         let shown = desk.reading(&["show", &name]);
@@ -254,7 +267,8 @@ fn lanes_of_a_transaction_log() {
         desk.copy(&path);
         for (lane, branch) in said.get("branches").fields() {
             let lane = lane.to_string_lossy().into_owned();
-            let context = desk.read(&["context", &name, "--lane", &lane, "--shape", "pi", "--json"]);
+            let context =
+                desk.read(&["context", &name, "--lane", &lane, "--shape", "pi", "--json"]);
             assert_eq!(context.get("leaf"), branch.get("tip"), "{name}: {lane}");
             let wanted: Vec<String> =
                 branch.get("path").list().iter().map(|row| row.list()[0].text()).collect();
@@ -282,7 +296,8 @@ fn one_folder_with_all() {
         wanted.push((modified, said.get("sessionId").text()));
     }
     let (rows, _) = desk.list(&["--dir", "."]);
-    let ours = rows.iter().map(|row| (millis(&row.get("lastActivity").text()), row.get("id").text()));
+    let ours =
+        rows.iter().map(|row| (millis(&row.get("lastActivity").text()), row.get("id").text()));
     let mut ours: Vec<(i64, String)> = ours.collect();
     assert!(ours.is_sorted_by_key(|(modified, _)| std::cmp::Reverse(*modified)));
     ours.sort();

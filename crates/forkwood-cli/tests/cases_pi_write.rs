@@ -33,8 +33,12 @@ impl Session {
 
     /// Runs a writing command that adds one line, and one message where `says`. Gives the line.
     fn write(&mut self, args: &[&str], says: bool) -> Json {
-        let all: Vec<&str> =
-            args[..1].iter().copied().chain([self.name.as_str()]).chain(args[1..].iter().copied()).collect();
+        let all: Vec<&str> = args[..1]
+            .iter()
+            .copied()
+            .chain([self.name.as_str()])
+            .chain(args[1..].iter().copied())
+            .collect();
         self.desk.run(&all).ok();
         let new = self.desk.bytes(&self.name);
         let line = plain_lines(&self.bytes, &new, 1).remove(0);
@@ -101,7 +105,8 @@ fn migrates(session: &mut Session, kind: &str) {
     let old = session.bytes.clone();
     let (name, desk) = (session.name.clone(), &session.desk);
     let id = desk.run(&["append", &name, "first"]).ok().to_owned();
-    let baks: Vec<String> = desk.names().into_iter().filter(|name| name.ends_with(".bak")).collect();
+    let baks: Vec<String> =
+        desk.names().into_iter().filter(|name| name.ends_with(".bak")).collect();
     let [bak] = baks.as_slice() else { panic!("{name}: {baks:?}") };
     assert_eq!(desk.bytes(bak), old, "{name}: {kind}");
     session.bytes = desk.bytes(&name);
@@ -164,7 +169,10 @@ fn a_rewound_pointer_gives_way_to_what_pi_writes() {
         let id = desk.append(name, "ours");
         let new = desk.bytes(name);
         let line = plain_lines(&bytes, &new, 1).remove(0);
-        assert_eq!((line.get("id").text(), line.get("parentId").text()), (id, "abcdef01".to_owned()));
+        assert_eq!(
+            (line.get("id").text(), line.get("parentId").text()),
+            (id, "abcdef01".to_owned())
+        );
     }
 }
 

@@ -55,8 +55,10 @@ impl Json {
                 format!("[{}]", items.join(","))
             }
             Json::Map(fields) => {
-                let fields: Vec<String> =
-                    fields.iter().map(|(k, v)| format!("{}:{}", k.to_json(), v.stringify())).collect();
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|(k, v)| format!("{}:{}", k.to_json(), v.stringify()))
+                    .collect();
                 format!("{{{}}}", fields.join(","))
             }
         }

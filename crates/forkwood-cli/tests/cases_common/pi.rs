@@ -47,8 +47,10 @@ impl PiFile {
 
     pub(crate) fn user(self, id: &str, parent: &str, text: &str) -> PiFile {
         let second = self.lines.len();
-        let message =
-            format!(r#"{{"role":"user","content":"{text}","timestamp":{}}}"#, 1_777_626_000_000 + second as u64 * 1000);
+        let message = format!(
+            r#"{{"role":"user","content":"{text}","timestamp":{}}}"#,
+            1_777_626_000_000 + second as u64 * 1000
+        );
         self.message(id, parent, &message)
     }
 

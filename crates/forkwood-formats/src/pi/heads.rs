@@ -7,10 +7,10 @@ use forkwood_core::json::{self, JsonKind, Object};
 use forkwood_storage::jsonl::quick::{Quick, QuickParent};
 use forkwood_storage::jsonl::{LineContext, LineFault, Moves, ParentName, RecordHead};
 
-use super::{Flavour, INFO_TYPE, OPERATION_TYPE, TOOLS_TYPE};
 use super::decode::kind_of;
 use super::message::head_role;
 use super::migrate::V1Ids;
+use super::{Flavour, INFO_TYPE, OPERATION_TYPE, TOOLS_TYPE};
 use crate::fields::{id_of, parse_object};
 
 /// How the types of Forkwood's own `custom` entries start.
