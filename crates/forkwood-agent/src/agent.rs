@@ -2,6 +2,7 @@
 
 mod builder;
 mod calls;
+mod follow;
 pub(crate) mod operation;
 mod request;
 mod run;
@@ -43,6 +44,7 @@ pub struct Agent {
     system: String,
     config: Config,
     pipeline: Option<Pipeline>,
+    followed: Option<follow::Followed>,
 }
 
 /// What an agent is set to, and hands on to its sub-agents.

@@ -282,6 +282,7 @@ impl AgentBuilder {
             handle: Handle::default(),
             system: String::new(),
             pipeline: self.config.budget.clone().map(Pipeline::new),
+            followed: None,
             config: self.config,
         };
         if wanted && depth < agent.config.max_depth {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use forkwood::storage::PathStop;
-use forkwood::{Entry, EntryId, Settings, Text, blobs};
+use forkwood::{EntryId, Settings, Text};
 use forkwood_context::{
     Input, Pipeline, Prepared, ProviderInput, Spill, Summariser, SummaryError, SummaryReply,
-    SummaryRequest, TurnSnapshot, View, pair_tools,
+    SummaryRequest, TurnSnapshot, View, is_paired, pair_tools,
 };
 use futures_util::StreamExt;
 
+use super::follow::Followed;
 use super::{Agent, plain};
 use crate::{AgentError, AgentEvent, Event, Provider, Providers, Reply, Request, Usage};
 
@@ -24,36 +24,16 @@ impl std::fmt::Debug for SharedSpill {
     }
 }
 
-/// The state of the session as the pipeline takes it.
-struct Now {
-    view: View,
-    path: Vec<Entry>,
-    settings: Settings,
-}
-
 impl Agent {
     pub(super) fn snapshot(&self) -> TurnSnapshot {
         TurnSnapshot::new(self.system.as_str(), self.tools.specs(), Vec::new())
     }
 
-    async fn now(&self) -> Result<Now, AgentError> {
-        let rules = self.session.facts().rules;
-        let Some(leaf) = self.session.current_leaf().await? else {
-            let settings = Settings::initial(&rules);
-            return Ok(Now { view: View::default(), path: Vec::new(), settings });
-        };
-        let read = self.session.storage().path(self.session.id(), &leaf, PathStop::Context).await?;
-        let path: Vec<Entry> = read.entries.into_iter().map(|stored| stored.entry).collect();
-        let settings = match read.before {
-            Some(before) => path.iter().fold(before, |mut settings, entry| {
-                settings.apply(entry, &rules);
-                settings
-            }),
-            None => self.session.settings(&leaf).await?,
-        };
-        let mut view = View::from_path(&path, &rules);
-        blobs::inline(self.session.storage().as_ref(), &mut view.messages).await?;
-        Ok(Now { view, path, settings })
+    /// The state of the session.
+    async fn now(&mut self) -> Result<(Followed, View), AgentError> {
+        let followed = Followed::now(self.followed.take(), &self.session).await?;
+        let view = followed.view(&self.session).await?;
+        Ok((followed, view))
     }
 
     /// The request for the state of the session as it is now. Where it would not fit, it is made
@@ -62,18 +42,19 @@ impl Agent {
         &mut self,
         snapshot: &TurnSnapshot,
     ) -> Result<(Request, String), AgentError> {
-        let now = self.now().await?;
+        let (now, seen) = self.now().await?;
         if now.settings.model.is_none() {
             return Err(AgentError::NoModel);
         }
         let named = plain(now.settings.provider.as_ref());
         let provider = self.config.providers.get(named.as_deref())?.name().to_owned();
         let view = match self.pipeline.as_mut() {
-            None => now.view,
+            None => seen,
             Some(pipeline) => {
+                pipeline.config_mut().rules = self.session.facts().rules;
                 let asked = Asked::new(&self.config.providers, &now.settings);
                 let input = Input {
-                    view: &now.view,
+                    view: &seen,
                     path: &now.path,
                     snapshot,
                     settings: &now.settings,
@@ -83,10 +64,16 @@ impl Agent {
                 self.take(prepared).await?
             }
         };
-        let paired = pair_tools(&view.messages, &view.entry_ids);
-        let view = View::new(paired.messages, paired.entry_ids);
+        let view = match is_paired(&view.messages) {
+            true => view,
+            false => {
+                let paired = pair_tools(&view.messages, &view.entry_ids);
+                View::new(paired.messages, paired.entry_ids)
+            }
+        };
         let mut input = snapshot.provider_input(&view, &now.settings);
         input.provider = Some(provider.as_str().into());
+        self.followed = Some(now);
         Ok((Request { input, max_tokens: self.config.max_tokens }, provider))
     }
 
@@ -118,13 +105,13 @@ impl Agent {
         snapshot: &TurnSnapshot,
         instructions: Option<&str>,
     ) -> Result<EntryId, AgentError> {
-        let mut now = self.now().await?;
+        let (mut now, seen) = self.now().await?;
         if now.settings.model.is_none() {
             now.settings.model = self.config.model.as_deref().map(Into::into);
         }
         let asked = Asked::new(&self.config.providers, &now.settings);
         let input =
-            Input { view: &now.view, path: &now.path, snapshot, settings: &now.settings };
+            Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
         let instructions: Option<Text> = instructions.map(Into::into);
         let mut own = Pipeline::default();
         let pipeline = self.pipeline.as_mut().unwrap_or(&mut own);

@@ -59,10 +59,12 @@ impl Reply {
     fn end_thinking(&mut self, signature: Option<String>, even_empty: bool) {
         let open = std::mem::take(&mut self.thinking_open);
         if open || (even_empty && signature.is_some()) {
+            // One of which only the signature came, to be given back as it is.
+            let redacted = (!open).then(|| Json::parse("true").ok()).flatten();
             self.blocks.push(Block::Thinking {
                 thinking: std::mem::take(&mut self.thinking).into(),
                 signature: signature.map(Into::into),
-                extra: Vec::new(),
+                extra: redacted.map(|yes| ("redacted".into(), yes)).into_iter().collect(),
             });
         }
     }

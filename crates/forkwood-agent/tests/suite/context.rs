@@ -1,1 +1,222 @@
-//! x
+//! Requests keep within their budget, whatever the session has grown to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use forkwood::EntryKind;
+use forkwood_agent::{
+    AgentEvent, Events, FnTool, ProviderErrorKind, Replay, Request, Rule, RunStop,
+    ScriptedProvider, SpillFolder, Step, ToolOutput, Usage,
+};
+use forkwood_context::estimate::{Estimator, Front};
+use forkwood_context::{Config, is_paired};
+use serde_json::json;
+
+use crate::common::*;
+
+fn tokens(request: &Request) -> u64 {
+    let input = &request.input;
+    let front = Front { system: &input.system, tools: &input.tools };
+    Estimator::new().meter(None, false).request(front, &input.view.messages)
+}
+
+fn is_summary(request: &Request) -> bool {
+    request.max_tokens.is_some()
+}
+
+/// A model that works on and on: a tool each turn, an answer every tenth.
+fn busy() -> Vec<Rule> {
+    vec![
+        Rule::when(is_summary).says("<summary>what was said so far</summary>"),
+        Rule::when(|request| {
+            let results = request.input.view.messages.iter().rev();
+            results.take_while(|m| m.role != forkwood::Role::User).count() >= 18
+        })
+        .says("that is it for now"),
+        Rule::always().says("and on").calls("", "work", &json!({})),
+    ]
+}
+
+fn work() -> FnTool<Nothing> {
+    FnTool::new("work", "Works.", |_: Nothing, _run| async {
+        Ok(ToolOutput::text("a result of some length, again and again. ".repeat(12)))
+    })
+    .replay(Replay::Safe)
+}
+
+#[tokio::test]
+async fn no_request_of_a_long_run_passes_the_budget() {
+    let full = std::env::var_os("FORKWOOD_TEST_FULL").is_some();
+    let wanted = if full { 5000 } else { 300 };
+    let budget = 4000;
+    // All layers: those without a model do. And the summary alone.
+    let alone = Config {
+        summary: Config::default().summary,
+        fit: true,
+        ..Config::without_layers(budget)
+    };
+    assert_eq!(long_run(wanted, Config::with_budget(budget)).await, 0);
+    assert!(long_run(wanted, alone).await > 3);
+}
+
+/// Gives the number of compactions.
+async fn long_run(wanted: u32, config: Config) -> usize {
+    let budget = config.budget;
+    let most = Arc::new(AtomicUsize::new(0));
+    let bad = Arc::new(AtomicUsize::new(0));
+    let (seen_most, seen_bad) = (Arc::clone(&most), Arc::clone(&bad));
+    // Looks at each request and answers none.
+    let watch = Rule::when(move |request| {
+        if !is_summary(request) {
+            let tokens = usize::try_from(tokens(request)).unwrap();
+            seen_most.fetch_max(tokens, Ordering::SeqCst);
+            if !is_paired(&request.input.view.messages) {
+                seen_bad.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        false
+    });
+    let provider = Arc::new(
+        ScriptedProvider::new([watch].into_iter().chain(busy()).collect::<Vec<_>>()).forgetful(),
+    );
+    let mut agent = builder(&provider)
+        .prompt("You work on and on.")
+        .tool(work())
+        .budget(Some(config))
+        .build()
+        .await
+        .unwrap();
+    agent.session_mut().set_durability(forkwood::Durability::Os);
+    let mut turns = 0;
+    while turns < wanted {
+        let outcome = agent.run("go on").await.unwrap();
+        assert_eq!(outcome.stop, RunStop::Done);
+        turns += outcome.turns;
+    }
+    let most = u64::try_from(most.load(Ordering::SeqCst)).unwrap();
+    assert!(most <= budget, "a request had {most} tokens");
+    assert!(most > budget / 2, "the budget was never in reach: {most}");
+    assert_eq!(bad.load(Ordering::SeqCst), 0, "requests with unpaired calls");
+    let kinds = kinds(agent.session()).await;
+    // The log itself is whole.
+    let history = agent.session().full_history().await.unwrap();
+    assert!(history.len() > wanted as usize * 19 / 10);
+    kinds.iter().filter(|kind| **kind == EntryKind::Compaction).count()
+}
+
+#[tokio::test]
+async fn an_overflow_leads_to_one_compaction_and_one_retry() {
+    let (provider, builder) = scripted([
+        Rule::when(is_summary).says("<summary>the start</summary>").costs(Usage::new(50, 5)),
+        Rule::on_text("third").times(1).fails(ProviderErrorKind::Overflow, "prompt is too long"),
+        Rule::always().says("ok"),
+    ]);
+    let compacted = Arc::new(AtomicUsize::new(0));
+    let told = Arc::clone(&compacted);
+    let mut agent = builder
+        .events(Events::to(move |event| {
+            if matches!(event, AgentEvent::Compacted { .. }) {
+                told.fetch_add(1, Ordering::SeqCst);
+            }
+        }))
+        .build()
+        .await
+        .unwrap();
+    agent.run("first").await.unwrap();
+    agent.run("second").await.unwrap();
+    assert_eq!(agent.run("third").await.unwrap().text, "ok");
+    assert_eq!(compacted.load(Ordering::SeqCst), 1);
+    let last = provider.requests().pop().unwrap();
+    assert!(sent(&last)[0].contains("the start"), "{:?}", sent(&last));
+    let latest = agent.session().latest_compaction().await.unwrap().unwrap();
+    match latest.entry.body {
+        forkwood::Body::Compaction(compaction) => assert!(compaction.usage.is_some()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_overflow_that_stays_ends_the_run_after_one_retry() {
+    let (provider, builder) = scripted([
+        Rule::when(is_summary).says("<summary>x</summary>"),
+        Rule::on_text("first").times(1).says("ok"),
+        Rule::always().fails(ProviderErrorKind::Overflow, "prompt is too long"),
+    ]);
+    let mut agent = builder.build().await.unwrap();
+    agent.run("first").await.unwrap();
+    let error = agent.run("second").await.unwrap_err();
+    assert!(error.to_string().contains("too long"), "{error}");
+    let asked = provider.requests().iter().filter(|r| !is_summary(r)).count();
+    assert_eq!(asked, 3);
+    assert!(agent.open_operations().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_writes_nothing_and_the_request_is_sent() {
+    let (_provider, builder) = scripted([
+        Rule::when(is_summary).step(Step::BreakOff),
+        Rule::always().says("x".repeat(3000)),
+    ]);
+    let mut agent = builder.budget(Some(Config::with_budget(1500))).build().await.unwrap();
+    for _ in 0..6 {
+        agent.run("again").await.unwrap();
+    }
+    assert!(!kinds(agent.session()).await.contains(&EntryKind::Compaction));
+    assert_eq!(agent.compact(None).await.unwrap_err().kind().as_str(), "compaction");
+}
+
+#[tokio::test]
+async fn a_person_can_ask_for_a_compaction_with_instructions() {
+    let (provider, builder) = scripted([
+        Rule::when(is_summary).says("<summary>about names</summary>"),
+        Rule::always().says("ok"),
+    ]);
+    let mut agent = builder.build().await.unwrap();
+    agent.run("first").await.unwrap();
+    agent.run("second").await.unwrap();
+    agent.compact(Some("keep the names")).await.unwrap();
+    let asked = provider.requests().into_iter().find(|request| is_summary(request)).unwrap();
+    assert!(sent(&asked)[0].contains("keep the names"));
+    assert!(seen(agent.session()).await[0].contains("about names"));
+}
+
+#[tokio::test]
+async fn long_outputs_go_to_files_that_tools_can_read() {
+    let workspace = tempfile::tempdir().unwrap();
+    let (provider, builder) = scripted([
+        Rule::on_text("go").calls("c/1", "long", &json!({})),
+        Rule::always().says("ok"),
+    ]);
+    let long = FnTool::new("long", "Long.", |_: Nothing, _run| async {
+        Ok(ToolOutput::text("0123456789".repeat(3000)))
+    });
+    let store = memory();
+    let session = session(&store).await;
+    let folder = SpillFolder::of_workspace(workspace.path(), session.id());
+    let mut agent = builder
+        .store(store)
+        .session(session)
+        .tool(long)
+        .spill(Arc::new(folder.clone()))
+        .budget(Some(Config::with_budget(4000)))
+        .build()
+        .await
+        .unwrap();
+    agent.run("go").await.unwrap();
+    let told = sent(provider.requests().last().unwrap()).pop().unwrap();
+    assert!(told.contains("<persisted-output>") && told.len() < 3000, "{told}");
+    let path = told.lines().find_map(|line| line.strip_prefix("Full: ")).unwrap();
+    let file = workspace.path().join(path);
+    assert!(path.starts_with(".forkwood"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap().len(), 30_000);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    // What the log holds is the whole of it.
+    assert!(seen(agent.session()).await[2].len() > 30_000);
+    folder.remove().unwrap();
+    folder.remove().unwrap();
+    assert!(!file.exists());
+}

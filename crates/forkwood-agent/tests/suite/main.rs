@@ -13,6 +13,8 @@ mod kill;
 mod llm;
 mod queue;
 mod script;
+#[cfg(feature = "llm")]
+mod server;
 mod settings;
 mod subagents;
 mod tasks;

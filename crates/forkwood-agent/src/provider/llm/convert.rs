@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use forkwood::core::message::ImageSource;
 use forkwood::{Block, Content, Json, Message, Role, Text};
+use forkwood_context::thinking::{Target, survives};
+use forkwood_context::{Api, ProviderInput};
 use genai::chat::{
     CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool,
     ToolCall, ToolResponse,
@@ -35,7 +37,7 @@ pub(super) fn request(service: Service, provider: &str, request: &Request) -> Ch
         }
         rest = after;
         let parts = match message.role {
-            Role::Assistant => assistant(service, provider, message),
+            Role::Assistant => assistant(service, provider, input, message),
             _ => plain(message),
         };
         // No service takes a message that says nothing.
@@ -130,17 +132,28 @@ fn tool_result(service: Service, message: &Message) -> ContentPart {
     })
 }
 
-fn assistant(service: Service, provider: &str, message: &Message) -> Vec<ContentPart> {
-    // What another service thought and signed means nothing to this one.
+fn assistant(
+    service: Service,
+    provider: &str,
+    input: &ProviderInput,
+    message: &Message,
+) -> Vec<ContentPart> {
+    // What another service signed means nothing to this one.
     let own = message.provider.as_ref().is_some_and(|name| *name == *provider);
+    let target = Target {
+        api: if service == Service::Anthropic { Api::Anthropic } else { Api::OpenAiChat },
+        model: input.model.as_ref(),
+        provider: input.provider.as_ref(),
+    };
     let signatures = if own { call_signatures(message) } else { HashMap::new() };
     let mut parts = Vec::new();
     for block in message.content.to_blocks() {
+        let survives = survives(message, &block, &target);
         match block {
             Block::Text { text: said, .. } if !said.is_empty() => {
                 parts.push(ContentPart::Text(text(&said)));
             }
-            Block::Thinking { thinking, signature, .. } if own => match (service, signature) {
+            Block::Thinking { thinking, signature, .. } if survives => match (service, signature) {
                 (Service::Anthropic, Some(data)) if thinking.is_empty() => {
                     parts.push(ContentPart::Custom(CustomPart {
                         model_iden: None,

@@ -17,25 +17,57 @@ pub(super) fn events(
     service: Service,
     answer: impl Stream<Item = genai::Result<ChatStreamEvent>> + Send + Unpin + 'static,
 ) -> EventStream {
-    let state = (answer, VecDeque::new(), false);
-    Box::pin(stream::unfold(state, move |(mut answer, mut ready, mut over)| async move {
+    let state = Receiving { service, answer, ready: VecDeque::new(), thinks: false, over: false };
+    Box::pin(stream::unfold(state, |mut state| async move {
+        let event = state.next().await?;
+        Some((event, state))
+    }))
+}
+
+/// The field in which services of the chat protocol show what their models think, and want it
+/// back: kept in place of a signature.
+const FIELD: &str = "reasoning_content";
+
+struct Receiving<S> {
+    service: Service,
+    answer: S,
+    ready: VecDeque<Result<Event, ProviderError>>,
+    /// Whether thinking came in that has no end yet.
+    thinks: bool,
+    over: bool,
+}
+
+impl<S: Stream<Item = genai::Result<ChatStreamEvent>> + Unpin> Receiving<S> {
+    async fn next(&mut self) -> Option<Result<Event, ProviderError>> {
         loop {
-            if let Some(event) = ready.pop_front() {
-                return Some((event, (answer, ready, over)));
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
             }
-            if over {
+            if self.over {
                 return None;
             }
-            match answer.next().await {
-                Some(Ok(event)) => ready.extend(translate(service, event)),
-                Some(Err(error)) => {
-                    over = true;
-                    ready.push_back(Err(fail::convert(&error)));
+            match self.answer.next().await? {
+                Ok(event) => self.take(event),
+                Err(error) => {
+                    self.over = true;
+                    self.ready.push_back(Err(fail::convert(&error)));
                 }
-                None => return None,
             }
         }
-    }))
+    }
+
+    fn take(&mut self, event: ChatStreamEvent) {
+        let has_field = matches!(self.service, Service::OpenAi | Service::DeepSeek);
+        match event {
+            ChatStreamEvent::ReasoningChunk(_) => self.thinks = has_field,
+            ChatStreamEvent::Chunk(_) | ChatStreamEvent::End(_) if self.thinks => {
+                self.thinks = false;
+                self.ready.push_back(Ok(Event::ThinkingEnd(Some(FIELD.to_owned()))));
+            }
+            _ => {}
+        }
+        self.ready.extend(translate(self.service, event));
+    }
 }
 
 fn translate(service: Service, event: ChatStreamEvent) -> Vec<Result<Event, ProviderError>> {
