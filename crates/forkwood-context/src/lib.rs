@@ -34,3 +34,7 @@ pub use pipeline::{Input, Pipeline, Prepared};
 pub use provider::{Api, ProviderInput, RequestOptions};
 pub use snapshot::{Resource, ToolSpec, TurnSnapshot};
 pub use view::View;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

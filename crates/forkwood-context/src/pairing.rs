@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use forkwood_core::{EntryId, Message, Role, Text};
+use forkwood_core::{Content, EntryId, Message, Role, Text};
 
 /// What an interrupted call is answered with.
 pub const INTERRUPTED: &str = "Tool call interrupted: no result was recorded.";
@@ -47,7 +47,8 @@ pub enum PairChange {
 /// Makes every tool call answered once, right behind it and in call order.
 ///
 /// A result next to its call is taken first, then the first unused one after it, then any unused
-/// one; where there is none, an error is made up. Results that no call takes are left out. Calls
+/// one; real ones go before those that only say that the call was interrupted; where there is
+/// none, an error is made up. Results that no call takes are left out. Calls
 /// and results that only stand in `metadata` are left as they are.
 pub fn pair_tools(messages: &[Message], entry_ids: &[EntryId]) -> Paired {
     let ends = run_ends(messages);
@@ -126,35 +127,62 @@ fn run_ends(messages: &[Message]) -> Vec<usize> {
     ends
 }
 
-/// The result that each call takes, by (position of the message, number of the call in it).
+/// The result that each call takes, by (position of the message, number of the call in it). One
+/// that says that the call was interrupted is taken where there is no real one.
 fn assign(messages: &[Message], ends: &[usize]) -> HashMap<(usize, usize), usize> {
-    let mut free: HashMap<&Text, BTreeSet<usize>> = HashMap::new();
+    let mut free: [HashMap<&Text, BTreeSet<usize>>; 2] = Default::default();
     for (at, message) in messages.iter().enumerate() {
         if let Some(call) = answers(message) {
-            free.entry(call).or_default().insert(at);
+            let kind = usize::from(is_interruption(message));
+            free[kind].entry(call).or_default().insert(at);
         }
     }
     let mut taken = HashMap::new();
-    for adjacent_only in [true, false] {
-        for (at, message) in messages.iter().enumerate() {
-            for (number, (call, _, _)) in calls(message).enumerate() {
-                if taken.contains_key(&(at, number)) {
-                    continue;
-                }
-                let Some(results) = free.get_mut(call) else { continue };
-                let found = if adjacent_only {
-                    results.range(at + 1..ends[at + 1]).next().copied()
-                } else {
-                    results.range(at + 1..).next().or(results.first()).copied()
-                };
-                if let Some(result) = found {
-                    results.remove(&result);
-                    taken.insert((at, number), result);
-                }
-            }
+    for free in &mut free {
+        for adjacent_only in [true, false] {
+            take(messages, ends, free, adjacent_only, &mut taken);
         }
     }
     taken
+}
+
+/// One pass over the calls that have none yet.
+fn take<'a>(
+    messages: &'a [Message],
+    ends: &[usize],
+    free: &mut HashMap<&'a Text, BTreeSet<usize>>,
+    adjacent_only: bool,
+    taken: &mut HashMap<(usize, usize), usize>,
+) {
+    if free.is_empty() {
+        return;
+    }
+    for (at, message) in messages.iter().enumerate() {
+        for (number, (call, _, _)) in calls(message).enumerate() {
+            if taken.contains_key(&(at, number)) {
+                continue;
+            }
+            let Some(results) = free.get_mut(call) else { continue };
+            let found = if adjacent_only {
+                results.range(at + 1..ends[at + 1]).next().copied()
+            } else {
+                results.range(at + 1..).next().or(results.first()).copied()
+            };
+            if let Some(result) = found {
+                results.remove(&result);
+                taken.insert((at, number), result);
+            }
+        }
+    }
+}
+
+/// Whether a result only says that there is none: in our words, or in those of my-pi-agent.
+fn is_interruption(message: &Message) -> bool {
+    message.is_error == Some(true)
+        && matches!(
+            &message.content,
+            Content::Text(text) if *text == INTERRUPTED || *text == "Tool call interrupted by user"
+        )
 }
 
 /// The positions of each call and of the result that it takes.

@@ -134,7 +134,7 @@ pub(crate) fn is_from_hook(extra: &[(Text, Json)]) -> bool {
     extra.iter().any(|(key, value)| *key == "fromHook" && value.get() == "true")
 }
 
-/// Reads back what [`Files::write`] wrote.
+/// The files that the `details` of a compaction or branch summary name.
 pub fn files_of(details: &Json) -> Files {
     let mut files = Files::default();
     files.add_details(details);

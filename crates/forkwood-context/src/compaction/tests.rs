@@ -193,8 +193,10 @@ fn files_of_an_outside_format_keep_nothing_by_naming_themselves() {
     assert!(!made.is_boundary() && made.replaces_entry_ids.is_empty());
 }
 
+type Answer = dyn Fn(&SummaryRequest) -> Result<SummaryReply, SummaryError> + Send + Sync;
+
 struct Scripted {
-    answer: Box<dyn Fn(&SummaryRequest) -> Result<SummaryReply, SummaryError> + Send + Sync>,
+    answer: Box<Answer>,
     requests: Mutex<Vec<SummaryRequest>>,
 }
 

@@ -1,8 +1,10 @@
 //! Pi's estimate: a quarter of the UTF-16 units, rounded up, message by message.
 
-use forkwood_core::fold::{Item, Source};
+use std::collections::HashSet;
+
+use forkwood_core::fold::{FoldRules, Item, Source, select};
 use forkwood_core::json::{Object, text_of};
-use forkwood_core::{Block, Body, Content, Json, Message, Role, Text};
+use forkwood_core::{Block, Body, Content, Entry, EntryId, Json, Message, Role, Text};
 
 use crate::text::{units, utf16_units};
 
@@ -98,15 +100,21 @@ fn quarter(units: usize) -> u64 {
     units.div_ceil(4) as u64
 }
 
-/// The tokens of a context: those that the last good answer reported, and an estimate of what
-/// came after it. Answers that failed, and reports of nothing, do not count; neither does one
-/// that is older than the summary in front of it.
-pub fn estimate_context(items: &[Item<'_>]) -> u64 {
+/// The tokens of the context at the end of a path: those that the last good answer reported, and
+/// an estimate of what came after it. Answers that failed and reports of nothing do not count;
+/// neither do those that are older than the last compaction or edit, which no longer tell how
+/// long the context is.
+pub fn estimate_context(path: &[Entry], rules: &FoldRules) -> u64 {
+    let changes =
+        |entry: &Entry| matches!(entry.body, Body::Compaction(_) | Body::ContextEdit { .. });
+    let fresh: HashSet<&EntryId> =
+        path.iter().rev().take_while(|entry| !changes(entry)).map(|entry| &entry.id).collect();
+    let items = select(path, rules);
     let reported = |item: &Item<'_>| {
         let Source::Entry(entry) = item.source else { return None };
         let message = entry.message().filter(|message| message.role == Role::Assistant)?;
         let failed = message.stop_reason.as_ref().and_then(Text::as_str);
-        if matches!(failed, Some("error" | "aborted")) {
+        if matches!(failed, Some("error" | "aborted")) || !fresh.contains(&entry.id) {
             return None;
         }
         total_tokens(message.usage.as_ref()?).filter(|total| *total > 0)
@@ -114,7 +122,7 @@ pub fn estimate_context(items: &[Item<'_>]) -> u64 {
     let last = items.iter().enumerate().rev().find_map(|(at, item)| Some((at, reported(item)?)));
     let (known, rest) = match last {
         Some((at, total)) => (total, &items[at + 1..]),
-        None => (0, items),
+        None => (0, items.as_slice()),
     };
     known + rest.iter().map(estimate_item).sum::<u64>()
 }

@@ -117,3 +117,29 @@ proptest! {
         prop_assert_eq!(again.messages, paired.messages);
     }
 }
+
+#[test]
+fn a_real_result_goes_before_a_stored_interruption() {
+    let (mut messages, ids) = build("a:x r:x u r:x a:");
+    messages[1] = Message::tool("x", super::INTERRUPTED);
+    messages[1].is_error = Some(true);
+    let paired = pair_tools(&messages, &ids);
+    assert_eq!(paired.messages[1].content.text(), "done");
+    assert_eq!(paired.entry_ids[1].as_str(), "e3");
+    // The same id in a later turn keeps its own.
+    let (mut messages, ids) = build("a:x r:x u a:x r:x");
+    messages[1] = Message::tool("x", super::INTERRUPTED);
+    messages[1].is_error = Some(true);
+    let paired = pair_tools(&messages, &ids);
+    assert_eq!(paired.messages, messages);
+    assert!(paired.changes.is_empty());
+}
+
+#[test]
+fn one_id_a_thousand_times_over_takes_linear_time() {
+    let words = "a:x r:x u ".repeat(20_000);
+    let paired = pair(&words);
+    assert_eq!(paired.changes, []);
+    let unanswered = "a:x u ".repeat(20_000) + &"r:x ".repeat(20_000);
+    assert_eq!(pair(&unanswered).messages.len(), 60_000);
+}
