@@ -54,3 +54,8 @@ pub use tool::{
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, AgentError>;
+
+/// The example of the README, as a test.
+#[cfg(all(doctest, feature = "llm"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -17,7 +17,8 @@ pub struct SpillFolder {
 impl SpillFolder {
     /// The folder of a session of a workspace. The model is told paths relative to the workspace.
     pub fn of_workspace(workspace: &Path, session: &SessionId) -> SpillFolder {
-        let inner = Path::new(forkwood::workspace::FOLDER).join("tool-results").join(session.as_str());
+        let inner =
+            Path::new(forkwood::workspace::FOLDER).join("tool-results").join(session.as_str());
         SpillFolder { folder: workspace.join(&inner), shown: inner }
     }
 

@@ -10,7 +10,7 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 use super::operation::{self, OpenOperation, TOOL};
 use super::run::{CANCELLED, Run};
 use super::{Agent, settings_of};
-use crate::tool::{After, Before, Replay, Tool, ToolFailure, ToolOutput, ToolRun};
+use crate::tool::{After, Before, Tool, ToolFailure, ToolOutput, ToolRun};
 use crate::{AgentError, AgentEvent, ToolCall};
 
 /// A call that is to run.
@@ -122,8 +122,7 @@ impl Agent {
                 }
             }
         }
-        let changed =
-            (call.arguments != pending.call.arguments).then(|| call.arguments.clone());
+        let changed = (call.arguments != pending.call.arguments).then(|| call.arguments.clone());
         let before = pending.interrupted.as_ref();
         let prepared = match before {
             Some(open) => open.data.get("prepared").and_then(|it| Json::from_value(it).ok()),
@@ -252,10 +251,7 @@ impl Agent {
 }
 
 fn starting(ready: &Ready) -> Body {
-    let replay = match ready.tool.replay() {
-        Replay::Safe => Replay::Safe,
-        Replay::Never => Replay::Never,
-    };
+    let replay = ready.tool.replay();
     let mut data = json!({
         "toolCallId": ready.call.id,
         "toolName": ready.call.name,

@@ -53,12 +53,8 @@ impl Agent {
             Some(pipeline) => {
                 pipeline.config_mut().rules = self.session.facts().rules;
                 let asked = Asked::new(&self.config.providers, &now.settings);
-                let input = Input {
-                    view: &seen,
-                    path: &now.path,
-                    snapshot,
-                    settings: &now.settings,
-                };
+                let input =
+                    Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
                 let spill = self.config.spill.as_ref().map(|spill| &*spill.0);
                 let prepared = pipeline.prepare(input, spill, Some(&asked)).await;
                 self.take(prepared).await?
@@ -110,8 +106,7 @@ impl Agent {
             now.settings.model = self.config.model.as_deref().map(Into::into);
         }
         let asked = Asked::new(&self.config.providers, &now.settings);
-        let input =
-            Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
+        let input = Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
         let instructions: Option<Text> = instructions.map(Into::into);
         let mut own = Pipeline::default();
         let pipeline = self.pipeline.as_mut().unwrap_or(&mut own);

@@ -105,8 +105,7 @@ impl Agent {
         self.settle_interrupted().await?;
         self.choose_model().await?;
         let id = self.fresh_id();
-        let bodies =
-            vec![Body::message(input.into().0), operation::started(&id, RUN, None)];
+        let bodies = vec![Body::message(input.into().0), operation::started(&id, RUN, None)];
         let saved = self.append_synced(bodies).await?;
         self.tell_saved(&saved, None);
         self.drive(Run::new(id, cancel, self.snapshot()), Vec::new()).await
@@ -442,11 +441,9 @@ fn pending_calls(messages: &[Message]) -> Vec<ToolCall> {
     }
     let Content::Blocks(blocks) = &messages[at].content else { return Vec::new() };
     let calls = blocks.iter().filter_map(|block| match block {
-        Block::ToolCall { id, name, arguments, .. } => Some(ToolCall::new(
-            id.to_string_lossy(),
-            name.to_string_lossy(),
-            arguments.clone(),
-        )),
+        Block::ToolCall { id, name, arguments, .. } => {
+            Some(ToolCall::new(id.to_string_lossy(), name.to_string_lossy(), arguments.clone()))
+        }
         _ => None,
     });
     let answered = |call: &ToolCall| {

@@ -3,9 +3,9 @@
 use forkwood::{Body, Message};
 use futures_util::StreamExt;
 
+use super::Agent;
 use super::operation::{self, RUN};
 use super::run::{CANCELLED, CUT_OFF, Run, RunStop, error_result};
-use super::Agent;
 use crate::{
     AgentError, AgentEvent, Event, ProviderError, ProviderErrorKind, Reply, Request, StopReason,
     ToolCall,

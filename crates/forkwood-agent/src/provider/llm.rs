@@ -235,7 +235,9 @@ impl LlmProvider {
         if let Some(tokens) = request.max_tokens {
             options = options.with_max_tokens(tokens);
         }
-        if let Some(effort) = request.input.thinking_level.as_ref().and_then(|l| effort(l.as_str()?)) {
+        if let Some(effort) =
+            request.input.thinking_level.as_ref().and_then(|l| effort(l.as_str()?))
+        {
             options = options.with_reasoning_effort(effort);
         }
         if self.service == Service::Anthropic {

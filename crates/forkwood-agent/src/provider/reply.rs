@@ -85,12 +85,12 @@ impl Reply {
         let mut at = 0;
         for block in &mut self.blocks {
             let Block::ToolCall { id, .. } = block else { continue };
-            if let Some(call) = self.calls.get_mut(at) {
-                if call.id.is_empty() || !seen.insert(call.id.clone()) {
-                    call.id = fresh();
-                    *id = call.id.as_str().into();
-                    seen.insert(call.id.clone());
-                }
+            if let Some(call) = self.calls.get_mut(at)
+                && (call.id.is_empty() || !seen.insert(call.id.clone()))
+            {
+                call.id = fresh();
+                *id = call.id.as_str().into();
+                seen.insert(call.id.clone());
             }
             at += 1;
         }
@@ -105,7 +105,8 @@ impl Reply {
             [Block::Text { text, .. }] => Content::Text(text.clone()),
             _ => Content::Blocks(self.blocks),
         };
-        let mut message = Message::new(Role::Assistant, content).by_model(model, Some(provider.into()));
+        let mut message =
+            Message::new(Role::Assistant, content).by_model(model, Some(provider.into()));
         message.usage = self.usage.map(|usage| usage.to_json());
         message.stop_reason = self.stop.map(|stop| stop.as_str().into());
         let signed: serde_json::Map<String, serde_json::Value> = self

@@ -32,12 +32,8 @@ impl Default for Retries {
 
 impl Retries {
     /// No retries.
-    pub const NONE: Retries = Retries {
-        times: 0,
-        first: Duration::ZERO,
-        longest: Duration::ZERO,
-        jitter: false,
-    };
+    pub const NONE: Retries =
+        Retries { times: 0, first: Duration::ZERO, longest: Duration::ZERO, jitter: false };
 
     /// So many, at once.
     pub fn at_once(times: usize) -> Retries {

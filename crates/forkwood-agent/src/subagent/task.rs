@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use forkwood::storage::{MemoryStorage, NewSession, SessionStorage, UuidV7, new_session_id};
-use forkwood::{
-    CreateOptions, Json, Role, Session, SessionId, SessionInfo, SessionStore, Text,
-};
+use forkwood::{CreateOptions, Json, Role, Session, SessionId, SessionInfo, SessionStore, Text};
 use forkwood_context::ToolSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;

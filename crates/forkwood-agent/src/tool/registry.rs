@@ -39,9 +39,8 @@ impl Tools {
     /// Those that are in `active`, or all where nothing is said of it.
     #[must_use]
     pub fn active(&self, active: Option<&[Text]>) -> Tools {
-        let keeps = |tool: &&Arc<dyn Tool>| {
-            active.is_none_or(|names| names.contains(&tool.spec().name))
-        };
+        let keeps =
+            |tool: &&Arc<dyn Tool>| active.is_none_or(|names| names.contains(&tool.spec().name));
         Tools(self.0.iter().filter(keeps).cloned().collect())
     }
 

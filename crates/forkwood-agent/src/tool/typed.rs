@@ -36,7 +36,10 @@ pub fn arguments<A: DeserializeOwned>(run: &ToolRun) -> Result<A, ToolFailure> {
     // A call without arguments may come as null.
     let json = if json.trim() == "null" { "{}" } else { json };
     serde_json::from_str(json).map_err(|error| {
-        ToolFailure(format!("the arguments of {} are not as its schema says: {error}", run.call.name))
+        ToolFailure(format!(
+            "the arguments of {} are not as its schema says: {error}",
+            run.call.name
+        ))
     })
 }
 

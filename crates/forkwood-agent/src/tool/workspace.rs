@@ -109,8 +109,7 @@ impl Workspace {
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, AgentError> {
-    path.canonicalize()
-        .map_err(|source| AgentError::Io { path: path.to_path_buf(), source })
+    path.canonicalize().map_err(|source| AgentError::Io { path: path.to_path_buf(), source })
 }
 
 /// The path with every link followed; what does not exist yet stands behind what does.

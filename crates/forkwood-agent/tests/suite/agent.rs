@@ -118,8 +118,7 @@ async fn transient_failures_are_retried_and_lasting_ones_are_not() {
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_asked_again_and_retries_end() {
-    let (provider, builder) =
-        scripted([Rule::always().says("half").step(Step::BreakOff)]);
+    let (provider, builder) = scripted([Rule::always().says("half").step(Step::BreakOff)]);
     let mut agent = builder.retries(Retries::at_once(2)).build().await.unwrap();
     let error = agent.run("hi").await.unwrap_err();
     assert!(error.to_string().starts_with("transport"), "{error}");
@@ -137,8 +136,13 @@ async fn a_second_agent_sees_what_the_first_one_did() {
     };
     let provider = Arc::new(ScriptedProvider::saying(&["two"]));
     let session = store.open(&id).await.unwrap();
-    let mut agent =
-        builder(&provider).prompt("new prompt").store(store).session(session).build().await.unwrap();
+    let mut agent = builder(&provider)
+        .prompt("new prompt")
+        .store(store)
+        .session(session)
+        .build()
+        .await
+        .unwrap();
     agent.run("second").await.unwrap();
     let request = &provider.requests()[0];
     assert_eq!(sent(request), ["user: first", "assistant: one", "user: second"]);
@@ -155,10 +159,7 @@ async fn after_a_rewind_the_same_agent_branches() {
     agent.run("second").await.unwrap();
     agent.session_mut().rewind(&after_first).await.unwrap();
     agent.run("other").await.unwrap();
-    assert_eq!(
-        sent(&provider.requests()[2]),
-        ["user: first", "assistant: one", "user: other"]
-    );
+    assert_eq!(sent(&provider.requests()[2]), ["user: first", "assistant: one", "user: other"]);
     assert_eq!(agent.session().branches().await.unwrap().len(), 2);
 }
 
@@ -173,10 +174,7 @@ async fn another_handle_that_rewinds_is_followed() {
     let mut other = store.open(agent.session().id().as_str()).await.unwrap();
     other.rewind(&after_first).await.unwrap();
     agent.run("other").await.unwrap();
-    assert_eq!(
-        sent(&provider.requests()[2]),
-        ["user: first", "assistant: one", "user: other"]
-    );
+    assert_eq!(sent(&provider.requests()[2]), ["user: first", "assistant: one", "user: other"]);
 }
 
 #[tokio::test]
@@ -261,7 +259,9 @@ async fn an_answer_cut_off_for_length_runs_no_tool() {
 
 #[tokio::test]
 async fn text_cut_off_for_length_and_refusals_end_the_run() {
-    for (reason, stop) in [(StopReason::Length, RunStop::Length), (StopReason::Refused, RunStop::Refused)] {
+    for (reason, stop) in
+        [(StopReason::Length, RunStop::Length), (StopReason::Refused, RunStop::Refused)]
+    {
         let (_provider, builder) = scripted([Rule::always().says("so far").stops(reason)]);
         let mut agent = builder.build().await.unwrap();
         assert_eq!(agent.run("go").await.unwrap().stop, stop);
@@ -294,9 +294,11 @@ async fn thinking_is_kept_in_its_place_with_its_signature() {
 #[tokio::test]
 async fn equal_ids_in_one_answer_are_told_apart() {
     let (_provider, builder) = scripted([
-        Rule::on_text("go")
-            .calls("same", "multiply", &json!({"a": 1, "b": 2}))
-            .calls("same", "multiply", &json!({"a": 3, "b": 4})),
+        Rule::on_text("go").calls("same", "multiply", &json!({"a": 1, "b": 2})).calls(
+            "same",
+            "multiply",
+            &json!({"a": 3, "b": 4}),
+        ),
         Rule::always().says("ok"),
     ]);
     let count = Arc::new(AtomicUsize::new(0));

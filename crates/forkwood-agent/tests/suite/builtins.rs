@@ -47,7 +47,8 @@ fn put(folder: &Path, name: &str, text: &str) {
 #[tokio::test]
 async fn files_are_written_read_and_edited() {
     let (folder, workspace) = workspace();
-    let wrote = call(&workspace, "write", json!({"path": "a/b.txt", "content": "one\ntwo\n"})).await;
+    let wrote =
+        call(&workspace, "write", json!({"path": "a/b.txt", "content": "one\ntwo\n"})).await;
     assert_eq!(wrote.unwrap(), "Wrote 8 bytes to a/b.txt");
     assert_eq!(call(&workspace, "read", json!({"path": "a/b.txt"})).await.unwrap(), "one\ntwo\n");
     let edit = json!({"path": "a/b.txt", "old": "two", "new": "three"});
@@ -126,9 +127,17 @@ async fn no_way_leads_out_of_the_workspace() {
     put(folder.path(), "in/x", "x");
     symlink("in", folder.path().join("inner")).unwrap();
     let secret = outside.path().join("secret").display().to_string();
-    for path in ["../x", "/etc/passwd", "door/secret", "file", "in/../../x", "door/../x", "loop",
-        secret.as_str(), "a\0b"]
-    {
+    for path in [
+        "../x",
+        "/etc/passwd",
+        "door/secret",
+        "file",
+        "in/../../x",
+        "door/../x",
+        "loop",
+        secret.as_str(),
+        "a\0b",
+    ] {
         assert!(call(&workspace, "read", json!({"path": path})).await.is_err(), "{path:?}");
         let write = json!({"path": path, "content": "x"});
         assert!(call(&workspace, "write", write).await.is_err(), "{path:?}");
@@ -162,8 +171,12 @@ async fn sessions_are_not_written_by_tools() {
 #[tokio::test]
 async fn which_tools_may_run_again() {
     let (_folder, workspace) = workspace();
-    assert!(reading(&workspace).iter().all(|tool| tool.replay() == Replay::Safe && tool.parallel()));
-    assert!(writing(&workspace).iter().all(|tool| tool.replay() == Replay::Never && !tool.parallel()));
+    assert!(
+        reading(&workspace).iter().all(|tool| tool.replay() == Replay::Safe && tool.parallel())
+    );
+    assert!(
+        writing(&workspace).iter().all(|tool| tool.replay() == Replay::Never && !tool.parallel())
+    );
     assert_eq!(bash(&workspace, BashLimits::default()).replay(), Replay::Never);
 }
 
@@ -197,9 +210,14 @@ mod commands {
     async fn time_is_limited_and_nothing_outlives_it() {
         let (folder, workspace) = workspace();
         let command = "echo begun; (sleep 600; echo late > late) & sleep 600";
-        let tools = bash(&workspace, BashLimits { time: Duration::from_millis(300), ..BashLimits::default() });
-        let call = ToolCall::new("c", "bash", Json::from_value(&json!({"command": command})).unwrap());
-        let run = ToolRun { call, cancel: CancellationToken::new(), prepared: None, replayed: false };
+        let tools = bash(
+            &workspace,
+            BashLimits { time: Duration::from_millis(300), ..BashLimits::default() },
+        );
+        let call =
+            ToolCall::new("c", "bash", Json::from_value(&json!({"command": command})).unwrap());
+        let run =
+            ToolRun { call, cancel: CancellationToken::new(), prepared: None, replayed: false };
         let output = tools.call(run).await.unwrap();
         assert!(output.is_error);
         assert_eq!(output.content.text().to_string(), "begun\n[stopped after 0.3 seconds]");

@@ -34,9 +34,11 @@ fn goes_on(_: &mut ToolOutput) -> After {
 
 fn two_calls() -> [Rule; 2] {
     [
-        Rule::on_text("go")
-            .calls("c1", "multiply", &json!({"a": 2, "b": 3}))
-            .calls("c2", "multiply", &json!({"a": 4, "b": 5})),
+        Rule::on_text("go").calls("c1", "multiply", &json!({"a": 2, "b": 3})).calls(
+            "c2",
+            "multiply",
+            &json!({"a": 4, "b": 5}),
+        ),
         Rule::on_result("c2").says("ok"),
     ]
 }
@@ -44,8 +46,7 @@ fn two_calls() -> [Rule; 2] {
 async fn with_hook(hook: Judge) -> (Vec<String>, usize, RunStop) {
     let (_provider, builder) = scripted(two_calls());
     let count = Arc::new(AtomicUsize::new(0));
-    let mut agent =
-        builder.tool(multiply(&count)).hook(Arc::new(hook)).build().await.unwrap();
+    let mut agent = builder.tool(multiply(&count)).hook(Arc::new(hook)).build().await.unwrap();
     let outcome = agent.run("go").await.unwrap();
     assert!(agent.open_operations().await.unwrap().is_empty());
     (seen(agent.session()).await, count.load(Ordering::SeqCst), outcome.stop)
@@ -64,11 +65,9 @@ async fn a_hook_blocks_a_call() {
 
 #[tokio::test]
 async fn a_hook_changes_arguments_and_the_model_keeps_its_own() {
-    let (said, _, _) = with_hook(Judge(
-        |_| Before::Change(Json::parse(r#"{"a": 7, "b": 7}"#).unwrap()),
-        goes_on,
-    ))
-    .await;
+    let (said, _, _) =
+        with_hook(Judge(|_| Before::Change(Json::parse(r#"{"a": 7, "b": 7}"#).unwrap()), goes_on))
+            .await;
     assert_eq!(said[2..4], ["tool: 49", "tool: 49"]);
 }
 
@@ -129,8 +128,7 @@ async fn wrong_arguments_unknown_tools_failures_and_panics_are_told_to_the_model
         Rule::on_result("c4").says("ok"),
     ]);
     let count = Arc::new(AtomicUsize::new(0));
-    let mut agent =
-        builder.tool(multiply(&count)).tool(fails).tool(panics).build().await.unwrap();
+    let mut agent = builder.tool(multiply(&count)).tool(fails).tool(panics).build().await.unwrap();
     assert_eq!(agent.run("go").await.unwrap().text, "ok");
     let said = seen(agent.session()).await;
     assert!(said[2].starts_with("tool: ! the arguments of multiply are not as"), "{said:?}");
@@ -173,10 +171,11 @@ async fn neighbours_that_may_run_at_the_same_time_and_each_result_is_kept_when_i
         schema: Json::empty_object(),
     };
     let (provider, builder) = scripted([
-        Rule::on_text("go")
-            .calls("m1", "meet", &json!({}))
-            .calls("m2", "meet", &json!({}))
-            .calls("c3", "multiply", &json!({"a": 1, "b": 1})),
+        Rule::on_text("go").calls("m1", "meet", &json!({})).calls("m2", "meet", &json!({})).calls(
+            "c3",
+            "multiply",
+            &json!({"a": 1, "b": 1}),
+        ),
         Rule::on_result("c3").says("ok"),
     ]);
     let count = Arc::new(AtomicUsize::new(0));

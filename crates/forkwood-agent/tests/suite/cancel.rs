@@ -43,9 +43,11 @@ async fn text_of_a_cancelled_answer_is_not_kept_and_the_queue_comes_back() {
 #[tokio::test]
 async fn what_a_cancelled_answer_cost_is_kept() {
     let slot = Slot::default();
-    let (_provider, builder) = scripted([
-        Rule::always().costs(Usage::new(10, 2)).says("some").does(cancel(&slot)).says("more")
-    ]);
+    let (_provider, builder) = scripted([Rule::always()
+        .costs(Usage::new(10, 2))
+        .says("some")
+        .does(cancel(&slot))
+        .says("more")]);
     let mut agent = builder.build().await.unwrap();
     *slot.lock().unwrap() = Some(agent.handle());
     let outcome = agent.run("hello").await.unwrap();

@@ -75,7 +75,6 @@ pub(crate) async fn all_text(session: &Session) -> String {
     entries.iter().map(|stored| format!("{:?}\n", stored.entry)).collect()
 }
 
-
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Pair {
     /// One.
@@ -117,7 +116,11 @@ pub(crate) fn doing(name: &str, action: impl Fn() + Send + Sync + 'static) -> Fn
 }
 
 /// A tool that notes which calls of it ran, and gives its name and the id of the call.
-pub(crate) fn noting(name: &'static str, replay: Replay, log: &Arc<Mutex<Vec<String>>>) -> FnTool<Nothing> {
+pub(crate) fn noting(
+    name: &'static str,
+    replay: Replay,
+    log: &Arc<Mutex<Vec<String>>>,
+) -> FnTool<Nothing> {
     let log = Arc::clone(log);
     FnTool::new(name, "Notes that it ran.", move |_: Nothing, run: forkwood_agent::ToolRun| {
         let log = Arc::clone(&log);

@@ -47,14 +47,11 @@ fn work() -> FnTool<Nothing> {
 #[tokio::test]
 async fn no_request_of_a_long_run_passes_the_budget() {
     let full = std::env::var_os("FORKWOOD_TEST_FULL").is_some();
-    let wanted = if full { 5000 } else { 300 };
+    let wanted = if full { 5000 } else { 200 };
     let budget = 4000;
     // All layers: those without a model do. And the summary alone.
-    let alone = Config {
-        summary: Config::default().summary,
-        fit: true,
-        ..Config::without_layers(budget)
-    };
+    let alone =
+        Config { summary: Config::default().summary, fit: true, ..Config::without_layers(budget) };
     assert_eq!(long_run(wanted, Config::with_budget(budget)).await, 0);
     assert!(long_run(wanted, alone).await > 3);
 }
@@ -175,7 +172,7 @@ async fn a_person_can_ask_for_a_compaction_with_instructions() {
     agent.run("first").await.unwrap();
     agent.run("second").await.unwrap();
     agent.compact(Some("keep the names")).await.unwrap();
-    let asked = provider.requests().into_iter().find(|request| is_summary(request)).unwrap();
+    let asked = provider.requests().into_iter().find(is_summary).unwrap();
     assert!(sent(&asked)[0].contains("keep the names"));
     assert!(seen(agent.session()).await[0].contains("about names"));
 }
@@ -183,10 +180,8 @@ async fn a_person_can_ask_for_a_compaction_with_instructions() {
 #[tokio::test]
 async fn long_outputs_go_to_files_that_tools_can_read() {
     let workspace = tempfile::tempdir().unwrap();
-    let (provider, builder) = scripted([
-        Rule::on_text("go").calls("c/1", "long", &json!({})),
-        Rule::always().says("ok"),
-    ]);
+    let (provider, builder) =
+        scripted([Rule::on_text("go").calls("c/1", "long", &json!({})), Rule::always().says("ok")]);
     let long = FnTool::new("long", "Long.", |_: Nothing, _run| async {
         Ok(ToolOutput::text("0123456789".repeat(3000)))
     });

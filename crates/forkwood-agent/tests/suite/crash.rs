@@ -74,10 +74,15 @@ async fn finish(disk: &SimDisk, id: &str, whole: &[Message], log: &Log, what: &s
 
 #[tokio::test]
 async fn a_run_that_stops_at_any_change_of_the_disk_goes_on() {
+    let full = std::env::var_os("FORKWOOD_TEST_FULL").is_some();
     let (messages, changes) = whole().await;
     let (base, id) = fresh().await;
     for stop in 0..=changes {
         for (which, crash) in CRASHES.into_iter().enumerate() {
+            let now = which == 0 || which as u64 == stop % 4;
+            if !full && !now {
+                continue;
+            }
             let what = format!("stopped at change {stop}, crash {which}");
             let disk = base.copy();
             let log = Log::default();

@@ -18,7 +18,8 @@ async fn live(root: &Path, id: &str, log: &Log) {
     let session = store.open(id).await.unwrap();
     let effects = root.join("effects");
     let mut agent = agent(&store, session, log, move |call| {
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&effects).unwrap();
+        let mut file =
+            std::fs::OpenOptions::new().create(true).append(true).open(&effects).unwrap();
         file.write_all(format!("{call}\n").as_bytes()).unwrap();
         file.sync_all().unwrap();
     })

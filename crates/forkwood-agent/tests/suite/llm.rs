@@ -85,7 +85,8 @@ async fn openai_a_run_with_a_tool_over_an_answer_that_failed_first() {
         seen(agent.session()).await,
         ["user: 37*19=?", "assistant: let me see[multiply c1]", "tool: 703", "assistant: 703"]
     );
-    let usage = Usage { input: 40, output: 20, cache_read: 60, total_tokens: 120, ..Usage::default() };
+    let usage =
+        Usage { input: 40, output: 20, cache_read: 60, total_tokens: 120, ..Usage::default() };
     assert_eq!(outcome.usage, usage);
     let asked = server.asked();
     assert_eq!(asked.len(), 3);
@@ -207,24 +208,60 @@ async fn failure(service: Service, answer: Answer) -> ProviderError {
 async fn errors_are_told_apart() {
     use ProviderErrorKind as Kind;
     let cases = [
-        (Service::OpenAi, 401, r#"{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}"#, Kind::Auth),
-        (Service::OpenAi, 400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}"#, Kind::Overflow),
+        (
+            Service::OpenAi,
+            401,
+            r#"{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}"#,
+            Kind::Auth,
+        ),
+        (
+            Service::OpenAi,
+            400,
+            r#"{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}"#,
+            Kind::Overflow,
+        ),
         (Service::OpenAi, 413, "too large", Kind::Overflow),
         (Service::OpenAi, 400, r#"{"error":{"message":"bad tool"}}"#, Kind::Invalid),
         (Service::OpenAi, 404, "<html>no</html>", Kind::Invalid),
         (Service::OpenAi, 500, "", Kind::Server),
-        (Service::Anthropic, 400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}}"#, Kind::Overflow),
-        (Service::Anthropic, 529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Kind::Server),
-        (Service::Anthropic, 403, r#"{"type":"error","error":{"type":"permission_error","message":"no"}}"#, Kind::Auth),
-        (Service::Gemini, 429, r#"{"error":{"code":429,"message":"Resource exhausted","status":"RESOURCE_EXHAUSTED"}}"#, Kind::RateLimit),
-        (Service::Gemini, 400, r#"{"error":{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#, Kind::Overflow),
+        (
+            Service::Anthropic,
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}}"#,
+            Kind::Overflow,
+        ),
+        (
+            Service::Anthropic,
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Kind::Server,
+        ),
+        (
+            Service::Anthropic,
+            403,
+            r#"{"type":"error","error":{"type":"permission_error","message":"no"}}"#,
+            Kind::Auth,
+        ),
+        (
+            Service::Gemini,
+            429,
+            r#"{"error":{"code":429,"message":"Resource exhausted","status":"RESOURCE_EXHAUSTED"}}"#,
+            Kind::RateLimit,
+        ),
+        (
+            Service::Gemini,
+            400,
+            r#"{"error":{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
+            Kind::Overflow,
+        ),
     ];
     for (service, status, body, kind) in cases {
         let error = failure(service, Answer::new(status, body)).await;
         assert_eq!(error.kind, kind, "{status} {body}: {error}");
         assert!(!error.message.contains("k-123"));
     }
-    let mut answer = Answer::new(429, r#"{"error":{"message":"Rate limit reached","type":"tokens"}}"#);
+    let mut answer =
+        Answer::new(429, r#"{"error":{"message":"Rate limit reached","type":"tokens"}}"#);
     answer.headers.push(("retry-after", "7"));
     let error = failure(Service::OpenAi, answer).await;
     assert_eq!((error.kind, error.retry_after), (Kind::RateLimit, Some(Duration::from_secs(7))));
@@ -258,11 +295,8 @@ async fn errors_in_the_stream_broken_and_silent_connections() {
 
 #[tokio::test]
 async fn a_stream_that_ends_early_without_an_error_is_asked_again() {
-    let server = Server::start(vec![
-        Answer::stream(&OPENAI_CALL[..3]),
-        Answer::stream(OPENAI_TEXT),
-    ])
-    .await;
+    let server =
+        Server::start(vec![Answer::stream(&OPENAI_CALL[..3]), Answer::stream(OPENAI_TEXT)]).await;
     let mut agent = agent(Service::OpenAi, &server).await;
     assert_eq!(agent.run("37*19=?").await.unwrap().text, "703");
     assert_eq!(server.asked().len(), 2);

@@ -1,5 +1,7 @@
 //! The agent, from the outside.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
 mod common;
 
 mod agent;

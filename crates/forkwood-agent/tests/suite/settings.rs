@@ -17,7 +17,8 @@ fn said(text: Option<&forkwood::Text>) -> String {
 async fn a_switch_is_an_entry_and_counts_from_the_next_turn_on() {
     let one = Arc::new(ScriptedProvider::named("one", [Rule::always().says("from one")]));
     let two = Arc::new(ScriptedProvider::named("two", [Rule::always().says("from two")]));
-    let mut agent = builder(&one).provider(Arc::clone(&two) as Arc<dyn Provider>).build().await.unwrap();
+    let mut agent =
+        builder(&one).provider(Arc::clone(&two) as Arc<dyn Provider>).build().await.unwrap();
     assert_eq!(agent.run("a").await.unwrap().text, "from one");
     agent.set_model("big", Some("two")).await.unwrap();
     agent.set_thinking_level("high").await.unwrap();
@@ -37,7 +38,9 @@ async fn a_switch_is_an_entry_and_counts_from_the_next_turn_on() {
 async fn the_default_model_is_written_once_and_the_session_wins() {
     let store = memory();
     let mut made = session(&store).await;
-    made.append(Body::ModelChange { model: "of the session".into(), provider: None }).await.unwrap();
+    made.append(Body::ModelChange { model: "of the session".into(), provider: None })
+        .await
+        .unwrap();
     let (provider, builder) = scripted([Rule::always().says("ok")]);
     let mut agent = builder.store(store).session(made).build().await.unwrap();
     agent.run("a").await.unwrap();

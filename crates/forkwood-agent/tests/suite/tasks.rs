@@ -24,7 +24,11 @@ fn kind(name: &str, content: &str) -> Subagent {
 
 fn delegates(kind: &str) -> Vec<Rule> {
     vec![
-        Rule::on_text("delegate").calls("t1", "task", &json!({"prompt": "review", "agent_type": kind})),
+        Rule::on_text("delegate").calls(
+            "t1",
+            "task",
+            &json!({"prompt": "review", "agent_type": kind}),
+        ),
         Rule::on_text("review").says("found 3 issues"),
         Rule::on_result("t1").says("done"),
     ]
@@ -82,7 +86,8 @@ async fn what_the_parent_may_not_use_its_child_may_not_either() {
 
 #[tokio::test]
 async fn the_model_of_a_sub_agent_is_its_own_or_that_of_its_parent_now() {
-    let big = Subagent { model: Some("sonnet".into()), effort: Some("high".into()), ..kind("big", "b") };
+    let big =
+        Subagent { model: Some("sonnet".into()), effort: Some("high".into()), ..kind("big", "b") };
     let (provider, builder) = with(delegates("big"), vec![big]);
     let mut agent = builder.build().await.unwrap();
     agent.run("delegate").await.unwrap();
@@ -161,7 +166,9 @@ async fn the_child_has_a_session_file_of_its_own_and_nothing_of_it_is_in_the_par
     assert_eq!(seen(&child).await, ["user: review", "assistant: found 3 issues"]);
     let said = seen(agent.session()).await;
     assert_eq!(said.len(), 4);
-    assert!(!said.iter().any(|line| line == "user: review" || line.starts_with("assistant: found")));
+    assert!(
+        !said.iter().any(|line| line == "user: review" || line.starts_with("assistant: found"))
+    );
     let files = files(folder.path());
     assert_eq!(files.len(), 2);
     assert!(files.iter().any(|name| name.starts_with("agent-task_")), "{files:?}");
@@ -199,7 +206,9 @@ async fn several_work_at_the_same_time() {
     assert_eq!(store.subagents(agent.session().id()).await.unwrap().rows.len(), 2);
     let last = provider.requests().pop().unwrap();
     let said = sent(&last);
-    assert!(said[2].starts_with("tool: code looks good") && said[3].starts_with("tool: docs found"));
+    assert!(
+        said[2].starts_with("tool: code looks good") && said[3].starts_with("tool: docs found")
+    );
     assert!(agent.tasks().unwrap().running().is_empty());
 }
 
@@ -216,7 +225,11 @@ async fn the_depth_is_limited_and_can_be_raised() {
     let (provider, builder) = with(rules(), vec![kind("x", "b")]);
     let mut agent = builder.build().await.unwrap();
     agent.run("delegate").await.unwrap();
-    let refused = provider.requests().iter().filter(|r| result(r).contains("There is no tool \"task\"")).count();
+    let refused = provider
+        .requests()
+        .iter()
+        .filter(|r| result(r).contains("There is no tool \"task\""))
+        .count();
     assert_eq!(refused, 1);
     let (provider, builder) = with(rules(), vec![kind("x", "b")]);
     let mut agent = builder.max_depth(2).build().await.unwrap();
@@ -236,7 +249,11 @@ async fn an_earlier_task_goes_on_by_its_id() {
     assert!(seen(agent.session()).await[2].contains(&id));
     let (provider, builder) = with(
         vec![
-            Rule::on_text("go on").calls("t2", "task", &json!({"prompt": "and now?", "resume": id})),
+            Rule::on_text("go on").calls(
+                "t2",
+                "task",
+                &json!({"prompt": "and now?", "resume": id}),
+            ),
             Rule::on_text("and now?").says("now 4 issues"),
             Rule::on_text("a stranger's").calls(
                 "t3",
@@ -265,8 +282,7 @@ async fn an_ephemeral_one_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = SessionStore::open_root(folder.path()).unwrap();
     let (provider, builder) = with(delegates("worker"), vec![kind("worker", "b")]);
-    let mut agent =
-        builder.store(store.clone()).ephemeral_subagents().build().await.unwrap();
+    let mut agent = builder.store(store.clone()).ephemeral_subagents().build().await.unwrap();
     assert_eq!(agent.run("delegate").await.unwrap().text, "done");
     assert_eq!(result(&provider.requests()[2]), "tool: found 3 issues");
     assert_eq!(files(folder.path()).len(), 1);

@@ -91,11 +91,9 @@ fn plain(message: &Message) -> Vec<ContentPart> {
 
 fn image_part(image: &forkwood::Image) -> Option<ContentPart> {
     match &image.source {
-        ImageSource::Inline(base64) => Some(ContentPart::from_binary_base64(
-            text(&image.mime_type),
-            text(base64),
-            None,
-        )),
+        ImageSource::Inline(base64) => {
+            Some(ContentPart::from_binary_base64(text(&image.mime_type), text(base64), None))
+        }
         // Its bytes are missing.
         ImageSource::Blob { .. } => Some(ContentPart::Text("[image not available]".to_owned())),
     }

@@ -12,7 +12,8 @@ use super::super::{ProviderError, ProviderErrorKind};
 const LIMIT: usize = 2000;
 
 pub(super) fn convert(error: &Error) -> ProviderError {
-    let kind = |kind, what: &dyn std::fmt::Display| ProviderError::new(kind, short(&what.to_string()));
+    let kind =
+        |kind, what: &dyn std::fmt::Display| ProviderError::new(kind, short(&what.to_string()));
     let mut converted = match error {
         Error::HttpError { status, body, .. } => answered(Some(status.as_u16()), body),
         Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => {

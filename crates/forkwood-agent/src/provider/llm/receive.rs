@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use forkwood::Json;
 use futures_util::{Stream, StreamExt, stream};
-use genai::chat::{ChatStreamEvent, ContentPart, StopReason as Stopped, StreamEnd, Usage as Tokens};
+use genai::chat::{
+    ChatStreamEvent, ContentPart, StopReason as Stopped, StreamEnd, Usage as Tokens,
+};
 use serde_json::Value;
 
 use super::super::{

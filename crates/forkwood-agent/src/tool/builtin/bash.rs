@@ -42,12 +42,26 @@ impl BashLimits {
     /// The same, with those variables of this process that hold no secrets.
     pub fn from_env() -> BashLimits {
         const PASSED: &[&str] = &[
-            "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM",
-            "TMPDIR", "TZ", "CARGO_HOME", "RUSTUP_HOME", "SYSTEMROOT", "COMSPEC", "PATHEXT",
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "LANG",
+            "LC_ALL",
+            "LC_CTYPE",
+            "TERM",
+            "TMPDIR",
+            "TZ",
+            "CARGO_HOME",
+            "RUSTUP_HOME",
+            "SYSTEMROOT",
+            "COMSPEC",
+            "PATHEXT",
         ];
-        let passed = PASSED.iter().filter_map(|name| {
-            std::env::var(name).ok().map(|value| ((*name).to_owned(), value))
-        });
+        let passed = PASSED
+            .iter()
+            .filter_map(|name| std::env::var(name).ok().map(|value| ((*name).to_owned(), value)));
         BashLimits { env: passed.collect(), ..BashLimits::default() }
     }
 }
