@@ -18,15 +18,15 @@ fn body(kind: u8, a: u8, b: u8, count: usize) -> Body {
         0 => Message::user(name(a)).into(),
         1 => {
             let mut message = Message::assistant(name(a));
-            message.model = (b % 3 == 0).then(|| name(b));
-            message.provider = (b % 2 == 0).then(|| name(b));
+            message.model = b.is_multiple_of(3).then(|| name(b));
+            message.provider = b.is_multiple_of(2).then(|| name(b));
             message.into()
         }
-        2 => Body::ModelChange { model: name(a), provider: (b % 2 == 0).then(|| name(b)) },
+        2 => Body::ModelChange { model: name(a), provider: b.is_multiple_of(2).then(|| name(b)) },
         3 => Body::ThinkingLevelChange { thinking_level: name(a) },
         4 => Body::ActiveToolsChange { active_tool_names: vec![name(a), name(b)] },
         5 => Body::Compaction(Compaction {
-            summary: if b % 5 == 0 { Text::default() } else { name(a) },
+            summary: if b.is_multiple_of(5) { Text::default() } else { name(a) },
             first_kept_entry_id: Some(target(b)),
             ..Compaction::default()
         }),
@@ -46,7 +46,10 @@ fn body(kind: u8, a: u8, b: u8, count: usize) -> Body {
             content: Content::Text(name(a)),
             display: true,
         },
-        10 => Body::Label { label: (b % 3 > 0).then(|| name(b)), target_id: Some(target(a)) },
+        10 => Body::Label {
+            label: (!b.is_multiple_of(3)).then(|| name(b)),
+            target_id: Some(target(a)),
+        },
         _ => Body::Leaf { leaf_id: Some(target(a)) },
     }
 }

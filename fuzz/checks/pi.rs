@@ -15,8 +15,10 @@ pub fn check(data: &[u8]) {
     let path = Path::new("/pi/2026-01-01T00-00-00-000Z_s1.jsonl");
     let disk = SimDisk::volatile();
     disk.put(path, data);
-    let options = JsonlOptions::default().with_disk(Arc::new(disk.clone())).with_formats(&formats());
-    let folder = JsonlStorage::folder(Path::new("/pi"), true, options.clone()).expect("it is there");
+    let options =
+        JsonlOptions::default().with_disk(Arc::new(disk.clone())).with_formats(&formats());
+    let folder =
+        JsonlStorage::folder(Path::new("/pi"), true, options.clone()).expect("it is there");
     let listing = run(folder.list(Page::default())).expect("the folder can be read");
     assert_eq!(listing.rows.len() + listing.problems.len(), 1);
     let Ok((storage, s)) = JsonlStorage::file(path, options.clone()) else { return };

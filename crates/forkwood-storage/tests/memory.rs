@@ -1,5 +1,7 @@
 //! How much memory a log takes, counted at the allocator.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 //!
 //! The test starts itself again, with what to do in an environment variable.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 #![cfg(unix)]
 
 use std::collections::{HashMap, VecDeque};

@@ -1,5 +1,7 @@
 //! What the fuzz targets `line` and `fold` check, over their seeds and changed seeds.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, unreachable_pub)]
+
 use std::path::Path;
 
 #[path = "../../../fuzz/checks/fold.rs"]

@@ -48,8 +48,8 @@ impl JsonlStorage {
             match write_whole(self.disk(), &path, lines.as_bytes(), false) {
                 Ok(()) => {
                     let slot = self.slot_of(&path)?;
-                    let facts = slot.file().facts();
-                    return facts;
+                    let file = slot.file();
+                    return file.facts();
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     if new.id.is_some() && new.subagent_of.is_none() {

@@ -128,7 +128,7 @@ fn what_is_no_session_is_named_and_hides_nothing() {
     ]);
     let expected = expected.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect();
     assert_eq!(problems, expected);
-    assert_eq!(run(storage.find("2026")).unwrap(), [good.clone()]);
+    assert_eq!(run(storage.find("2026")).unwrap(), std::slice::from_ref(&good));
     assert_eq!(heads(&storage, &good).len(), 2);
     assert_eq!(all_below(&store.root()), before);
     for name in ["pipe", "link", "folder", "empty", "zeros", "foreign"] {

@@ -1,5 +1,7 @@
 //! Tests of the storage, by what its users can notice.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 mod bytes;
 mod common;
 mod contract;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use forkwood_core::{Body, EntryId, Lane};
-use forkwood_storage::{Append, Expect, OnConflict, Rewrite, SessionStorage};
+use forkwood_storage::{Append, Expect, OnConflict, Rewrite};
 use proptest::prelude::*;
 
 use crate::common::*;
