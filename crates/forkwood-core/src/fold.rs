@@ -22,9 +22,12 @@ pub struct FoldRules {
     pub model_from_messages: bool,
     /// The thinking level before any change of it. `off` for Pi.
     pub default_thinking_level: Option<&'static str>,
-    /// Whether a compaction takes the place of the system messages in the range it keeps; the
-    /// system message that it carries, if it does, comes first. Pi 1.x.
+    /// Whether the system message that a compaction carries (Pi 1.x, and copies of its paths)
+    /// comes first, in the place of those in the range it keeps.
     pub compaction_system_message: bool,
+    /// Whether the system messages in a kept range are left out even where it carries none.
+    /// Pi 1.x.
+    pub drops_kept_system: bool,
     /// Whether labels stand on the path and the last one there counts. my-pi-agent.
     pub label_on_path: bool,
     /// Whether paths end at what the compactions on them keep, and not at the root. Pi's
@@ -38,7 +41,8 @@ impl FoldRules {
         branch_summaries: true,
         model_from_messages: true,
         default_thinking_level: None,
-        compaction_system_message: false,
+        compaction_system_message: true,
+        drops_kept_system: false,
         label_on_path: false,
         path_to_compaction: false,
     };

@@ -74,7 +74,7 @@ pub fn select<'a, E: AsRef<Entry>>(path: &'a [E], rules: &FoldRules) -> Vec<Item
             && let Some(kept) = path[..at].iter().position(|entry| entry.as_ref().id == *first)
         {
             for entry in path[kept..at].iter().map(AsRef::as_ref) {
-                let replaced = rules.compaction_system_message && is_system(entry);
+                let replaced = (carries_system || rules.drops_kept_system) && is_system(entry);
                 if !replaced && !matches!(entry.body, Body::Compaction(_)) {
                     items.entry(entry, rules);
                 }

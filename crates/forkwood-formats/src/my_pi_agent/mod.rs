@@ -34,6 +34,7 @@ pub const RULES: FoldRules = FoldRules {
     model_from_messages: false,
     default_thinking_level: None,
     compaction_system_message: false,
+    drops_kept_system: false,
     label_on_path: true,
     path_to_compaction: false,
 };

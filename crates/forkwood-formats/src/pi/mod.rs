@@ -45,12 +45,14 @@ pub const RULES: FoldRules = FoldRules {
     model_from_messages: true,
     default_thinking_level: Some("off"),
     compaction_system_message: true,
+    drops_kept_system: true,
     label_on_path: false,
     path_to_compaction: false,
 };
 
 /// How Pi's agent harness folds a path: it knows no system messages in the log.
-pub const HARNESS_RULES: FoldRules = FoldRules { compaction_system_message: false, ..RULES };
+pub const HARNESS_RULES: FoldRules =
+    FoldRules { compaction_system_message: false, drops_kept_system: false, ..RULES };
 
 /// The type of a `custom_message` that holds a system or developer message.
 pub const SYSTEM_TYPE: &str = "forkwood.system";
