@@ -1,0 +1,1 @@
+//! `forkwood chat`
