@@ -88,6 +88,13 @@ impl Agent {
         &mut self.session
     }
 
+    /// Works in another session of its store from now on.
+    pub fn set_session(&mut self, session: Session) {
+        self.session = session;
+        self.followed = None;
+        self.handle.take_waiting();
+    }
+
     /// The store in which the sessions of its sub-agents are made.
     pub fn store(&self) -> &SessionStore {
         &self.store
