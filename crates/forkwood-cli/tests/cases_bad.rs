@@ -1,7 +1,7 @@
 //! Damaged files of Pi through the program: each opens, or is refused, as the rules for faults
 //! say; what can be read is kept; reading changes nothing; what is appended reads back.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 

@@ -1,7 +1,7 @@
 //! Faults that people reported of other tools, through the program: cases 20 to 33.
 //! Export and cost steps belong to the formats issue, search and serve steps to later ones.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 

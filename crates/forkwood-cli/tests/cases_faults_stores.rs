@@ -3,7 +3,7 @@
 //! Export and cost steps belong to the formats issue, search and serve steps to later ones.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 

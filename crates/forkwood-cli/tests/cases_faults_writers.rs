@@ -2,7 +2,7 @@
 //! writes stop part way and many write at once.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 

@@ -1,7 +1,7 @@
 //! More faults of each kind: entries that point nowhere, or say what nobody expects. The inputs
 //! are made here.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 

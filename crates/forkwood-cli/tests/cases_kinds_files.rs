@@ -2,7 +2,7 @@
 //! inputs are made here.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 

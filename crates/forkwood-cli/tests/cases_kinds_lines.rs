@@ -1,7 +1,7 @@
 //! More faults of each kind: lines, headers and ids as crashes, copies and other programs leave
 //! them. The inputs are made here.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 
@@ -72,7 +72,7 @@ fn a_header_that_was_cut() {
             assert_eq!(desk.reading(&args).refused(), "damaged", "{cut}");
         }
         assert_eq!(desk.run(&["append", "./s.jsonl", "x", "--json"]).refused(), "damaged");
-        assert_eq!(desk.bytes("s.jsonl"), header[..cut].as_bytes());
+        assert_eq!(desk.bytes("s.jsonl"), &header.as_bytes()[..cut]);
         let (rows, notes) = desk.list(&["--dir", "."]);
         assert!(rows.is_empty() && notes.contains("s.jsonl: damaged"), "{notes}");
     }

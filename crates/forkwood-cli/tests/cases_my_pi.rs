@@ -1,6 +1,6 @@
 //! Files of my-pi-agent and Tau through the program, against what those programs say of them.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 

@@ -1,6 +1,6 @@
 //! Real sessions of Pi through the program, against what Pi itself says of them.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases_common;
 

@@ -129,7 +129,8 @@ pub(crate) fn full() -> bool {
 pub(crate) fn fit_for_a_provider(context: &Json) {
     let mut open: Vec<String> = Vec::new();
     for message in context.get("messages").list() {
-        if message.get("role").text() == "tool" {
+        // Some formats keep the call that a result answers elsewhere.
+        if message.get("role").text() == "tool" && !message.get("toolCallId").is_null() {
             let call = message.get("toolCallId").text();
             assert!(!open.is_empty() && open.remove(0) == call, "a result of {call} out of place");
             continue;

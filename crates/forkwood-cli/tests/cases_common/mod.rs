@@ -1,7 +1,7 @@
 //! A folder of its own for each case, the real program run in it under a watchdog, and what a
 //! user may always count on: it ends, it does not panic, and reading changes nothing.
 
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 pub(crate) mod faults;
 pub(crate) mod json;
