@@ -1,6 +1,7 @@
 //! Tools that come with the crate.
 
 mod bash;
+mod confine;
 mod edit;
 mod list;
 mod read;
@@ -27,8 +28,8 @@ pub fn writing(workspace: &Workspace) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(write::tool(workspace.clone())), Arc::new(edit::tool(workspace.clone()))]
 }
 
-/// The tool that runs commands, `bash`: only for who allows it. Commands start in the workspace
-/// with the given environment and nothing else of it.
+/// The tool that runs commands, `bash`: only for who allows it. Commands start in the workspace,
+/// write nowhere else, and get the given environment and no more.
 pub fn bash(workspace: &Workspace, limits: BashLimits) -> Arc<dyn Tool> {
     Arc::new(bash::Bash::new(workspace.clone(), limits))
 }

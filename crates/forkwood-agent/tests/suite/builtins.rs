@@ -17,7 +17,10 @@ async fn call_with(
 ) -> Result<String, String> {
     let mut tools = reading(workspace);
     tools.extend(writing(workspace));
-    tools.push(bash(workspace, BashLimits { output: 200, ..BashLimits::default() }));
+    tools.push(bash(
+        workspace,
+        BashLimits { output: 200, confined: false, ..BashLimits::default() },
+    ));
     let tool = tools.iter().find(|tool| tool.spec().name == *name).unwrap();
     let call = ToolCall::new("c", name, Json::from_value(&arguments).unwrap());
     let run = ToolRun { call, cancel, prepared: None, replayed: false };
@@ -198,6 +201,60 @@ mod commands {
         assert_eq!(silent.unwrap(), "(no output)");
     }
 
+    async fn run(workspace: &Workspace, limits: BashLimits, command: &str) -> (bool, String) {
+        let arguments = Json::from_value(&json!({ "command": command })).unwrap();
+        let call = ToolCall::new("c", "bash", arguments);
+        let cancel = CancellationToken::new();
+        let run = ToolRun { call, cancel, prepared: None, replayed: false };
+        match bash(workspace, limits).call(run).await {
+            Ok(output) => (output.is_error, output.content.text().to_string()),
+            Err(failure) => (true, failure.0),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_command_writes_in_the_workspace_and_nowhere_else() {
+        let outside = tempfile::tempdir().unwrap();
+        put(outside.path(), "secret", "s");
+        let (folder, workspace) = workspace();
+        let limits = BashLimits::default();
+        let told = run(&workspace, limits.clone(), "mkdir a && echo x > a/b && cat a/b").await;
+        if told.1.contains("cannot be confined") {
+            // A system without Landlock: nothing may run there.
+            assert!(told.0 && !folder.path().join("a").exists());
+            return;
+        }
+        assert_eq!(told, (false, "x\n".to_owned()));
+        let temporary = "f=$(mktemp) && echo y > $f && cat $f && echo $TMPDIR > where";
+        assert_eq!(run(&workspace, limits.clone(), temporary).await, (false, "y\n".to_owned()));
+        let place = std::fs::read_to_string(folder.path().join("where")).unwrap();
+        assert!(!Path::new(place.trim()).exists(), "it goes with the command");
+        assert!(!run(&workspace, limits.clone(), "echo quiet > /dev/null").await.0);
+        let out = outside.path().display();
+        for command in [
+            format!("echo x > {out}/new"),
+            format!("echo x >> {out}/secret"),
+            format!("rm {out}/secret"),
+            format!("mv {out}/secret ."),
+            format!("ln -s {out} door && echo x > door/new"),
+            format!("(exec bash -c 'mkdir {out}/d')"),
+        ] {
+            let told = run(&workspace, limits.clone(), &command).await;
+            assert!(told.0, "{command}: {told:?}");
+        }
+        assert_eq!(std::fs::read_to_string(outside.path().join("secret")).unwrap(), "s");
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+        // Who may, may.
+        let writable = vec![outside.path().to_path_buf()];
+        let wider = BashLimits { writable, ..limits.clone() };
+        assert!(!run(&workspace, wider, &format!("echo x > {out}/new")).await.0);
+        let free = BashLimits { confined: false, ..limits };
+        assert!(!run(&workspace, free, &format!("rm {out}/new")).await.0);
+        // Nor are we bound ourselves.
+        std::fs::write(outside.path().join("ours"), "x").unwrap();
+    }
+
     #[tokio::test]
     async fn long_output_keeps_its_start_and_end() {
         let (_folder, workspace) = workspace();
@@ -212,7 +269,11 @@ mod commands {
         let command = "echo begun; (sleep 600; echo late > late) & sleep 600";
         let tools = bash(
             &workspace,
-            BashLimits { time: Duration::from_millis(300), ..BashLimits::default() },
+            BashLimits {
+                time: Duration::from_millis(300),
+                confined: false,
+                ..BashLimits::default()
+            },
         );
         let call =
             ToolCall::new("c", "bash", Json::from_value(&json!({"command": command})).unwrap());

@@ -1,5 +1,6 @@
 //! `bash`: commands.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -25,6 +26,14 @@ pub struct BashLimits {
     pub output: usize,
     /// Its environment. Keys of services have no place in it.
     pub env: Vec<(String, String)>,
+    /// Whether it may write only in the workspace, in `writable`, and in a folder for temporary
+    /// files that goes with it. On by default; where the system cannot do it (Landlock, Linux
+    /// 6.2 and later), no command runs. What it reads, and the network, are not confined.
+    pub confined: bool,
+    /// Where else it may write.
+    pub writable: Vec<PathBuf>,
+    /// Where folders for temporary files are made.
+    pub temporary: PathBuf,
 }
 
 impl Default for BashLimits {
@@ -34,6 +43,9 @@ impl Default for BashLimits {
             time: Duration::from_secs(120),
             output: 30_000,
             env: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+            confined: true,
+            writable: Vec::new(),
+            temporary: PathBuf::from("/tmp"),
         }
     }
 }
@@ -51,7 +63,6 @@ impl BashLimits {
             "LC_ALL",
             "LC_CTYPE",
             "TERM",
-            "TMPDIR",
             "TZ",
             "CARGO_HOME",
             "RUSTUP_HOME",
@@ -125,9 +136,22 @@ impl Tool for Bash {
             .kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
-        let child = command
-            .spawn()
-            .map_err(|error| ToolFailure(format!("{}: {error}", self.limits.shell)))?;
+        let failed = |error: std::io::Error| ToolFailure(format!("{}: {error}", self.limits.shell));
+        let temporary = match self.limits.confined {
+            true => Some(tempfile::tempdir_in(&self.limits.temporary).map_err(failed)?),
+            false => None,
+        };
+        let child = match &temporary {
+            Some(folder) => {
+                command.env("TMPDIR", folder.path());
+                let mut writable = self.limits.writable.clone();
+                writable.push(self.workspace.root().to_path_buf());
+                writable.push(folder.path().to_path_buf());
+                super::confine::spawn(&mut command, &writable)
+            }
+            None => command.spawn(),
+        };
+        let child = child.map_err(failed)?;
         let mut group = Group::new(child);
         let (send, mut receive) = mpsc::channel::<Vec<u8>>(16);
         group.pump(send);
