@@ -99,7 +99,7 @@ async fn a_resumed_run_may_stop_too() {
     let full = std::env::var_os("FORKWOOD_TEST_FULL").is_some();
     let (messages, changes) = whole().await;
     let (base, id) = fresh().await;
-    let step = if full { 1 } else { 11 };
+    let step = if full { 3 } else { 11 };
     let mut tried = 0;
     for first in (0..changes).step_by(step) {
         for second in (0..changes).step_by(step) {
