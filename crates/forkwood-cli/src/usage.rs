@@ -35,9 +35,10 @@ pub(crate) fn report(error: &clap::Error) -> u8 {
 
 fn as_error(error: &clap::Error) -> CliError {
     let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default();
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    let told = CliError::usage(message);
+    // What is missing stands on lines of its own, up to the first blank one.
+    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|l| !l.is_empty()).collect();
+    let message = lines.join(" ");
+    let told = CliError::usage(message.strip_prefix("error: ").unwrap_or(&message));
     match hint(error) {
         Some(hint) => told.hint(hint),
         None => told,

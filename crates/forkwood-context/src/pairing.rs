@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use forkwood_core::{Content, EntryId, Message, Role, Text};
+use forkwood_core::{Content, EntryId, Message, Role, Text, json};
 
 /// What an interrupted call is answered with.
 pub const INTERRUPTED: &str = "Tool call interrupted: no result was recorded.";
@@ -51,6 +51,7 @@ pub enum PairChange {
 /// none, an error is made up. Results that no call takes are left out. Calls
 /// and results that only stand in `metadata` are left as they are.
 pub fn pair_tools(messages: &[Message], entry_ids: &[EntryId]) -> Paired {
+    let told = told_calls(messages);
     let ends = run_ends(messages);
     let taken = assign(messages, &ends);
     let used: HashSet<usize> = taken.values().copied().collect();
@@ -58,8 +59,11 @@ pub fn pair_tools(messages: &[Message], entry_ids: &[EntryId]) -> Paired {
     let mut out = Paired::default();
     for (at, message) in messages.iter().enumerate() {
         if let Some(call) = answers(message) {
-            // Placed behind its call, or nowhere.
-            if !used.contains(&at) {
+            // Placed behind its call, or nowhere; where only metadata calls, as it stands.
+            if !used.contains(&at) && told.contains(call) {
+                out.messages.push(message.clone());
+                out.entry_ids.push(entry(at));
+            } else if !used.contains(&at) {
                 out.changes.push(PairChange::Dropped { call: call.clone(), entry: entry(at) });
             }
             continue;
@@ -93,19 +97,33 @@ pub fn pair_tools(messages: &[Message], entry_ids: &[EntryId]) -> Paired {
 /// Whether [`pair_tools`] would leave the messages as they are: every call has its result right
 /// behind it, in call order, and no other results stand anywhere.
 pub fn is_paired(messages: &[Message]) -> bool {
+    let told = told_calls(messages);
     let mut open: VecDeque<&Text> = VecDeque::new();
     for message in messages {
         match answers(message) {
-            Some(call) => {
-                if open.pop_front() != Some(call) {
-                    return false;
-                }
+            Some(call) if open.front() == Some(&call) => {
+                open.pop_front();
             }
+            Some(call) if open.is_empty() && told.contains(call) => {}
+            Some(_) => return false,
             None if !open.is_empty() => return false,
             None => open.extend(calls(message).map(|(call, _, _)| call)),
         }
     }
     open.is_empty()
+}
+
+/// The calls that stand in metadata alone, as my-pi-agent keeps them.
+fn told_calls(messages: &[Message]) -> HashSet<Text> {
+    let mut told = HashSet::new();
+    for metadata in messages.iter().filter_map(|message| message.metadata.as_ref()) {
+        let Some(object) = metadata.as_object() else { continue };
+        let calls = object.get("tool_calls").and_then(json::elements).unwrap_or_default();
+        told.extend(
+            calls.iter().filter_map(|call| json::Object::parse(call.get()).ok()?.text("id")),
+        );
+    }
+    told
 }
 
 /// The call that a message answers, if it is a result.

@@ -290,6 +290,11 @@ impl SessionStore {
             if trashed.id.as_str() == query {
                 return Ok(trashed.id);
             }
+            // Of several copies of a session, each has a folder of its own.
+            let folder = trashed.path.as_ref().and_then(|path| path.parent()?.file_name());
+            if folder.is_some_and(|folder| folder == query) {
+                return Ok(SessionId::new(query)?);
+            }
             let last = trashed.id.as_str().rsplit('-').next().unwrap_or_default();
             let fits = trashed.id.as_str().starts_with(query) || last.starts_with(query);
             if fits && !found.contains(&trashed.id) {

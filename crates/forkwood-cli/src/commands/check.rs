@@ -23,15 +23,23 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let mut session = target::open(ctx, &args.session).await?;
+    let mut repaired = None;
     if args.repair {
         let done = session.repair().await?;
         super::reset::tell_rewritten(ctx, &done, "nothing had to be repaired");
+        repaired = Some(done);
     }
     let found = session.check().await?;
     let damaged = found.iter().any(Diagnostic::is_damage);
     if ctx.json() {
         let mut out = ObjectWriter::new();
         out.raw("diagnostics", &json::diagnostics(&found));
+        if let Some(done) = &repaired {
+            let mut told = ObjectWriter::new();
+            told.raw("actions", &json::strings(done.actions.iter().map(String::as_str)))
+                .raw("backup", &json::path(done.backup.as_deref()));
+            out.raw("repaired", &told.finish());
+        }
         ctx.out.json(out.finish())?;
     } else {
         for diagnostic in &found {

@@ -1,5 +1,6 @@
 //! `forkwood resume`
 
+use forkwood::storage::jsonl::NATIVE;
 use forkwood::{Entry, Role, Session};
 use forkwood_view::sanitise::{self, Layout};
 use forkwood_view::summary;
@@ -103,6 +104,13 @@ async fn people(
 fn next(session: &Session, query: &str) -> Vec<String> {
     let facts = session.facts();
     let mut next = Vec::new();
+    // A session of another tool is found again by its path, wherever the next command runs.
+    let path = facts
+        .path
+        .as_ref()
+        .filter(|_| facts.dialect != NATIVE)
+        .map(|path| path.display().to_string());
+    let query = path.as_deref().unwrap_or(query);
     let fork = format!("forkwood fork {}", word(query));
     if facts.read_only.is_some() {
         return vec![fork];

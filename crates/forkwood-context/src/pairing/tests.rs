@@ -81,6 +81,19 @@ fn changes_name_the_entries() {
 }
 
 #[test]
+fn results_of_calls_in_metadata_stay_where_they_are() {
+    let calls = r#"{"tool_calls":[{"id":"c9","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    let mut asked = Message::assistant("");
+    asked.metadata = Some(Json::parse(calls).unwrap());
+    let messages = [Message::user("q"), asked, Message::tool("c9", "6"), Message::tool("x", "?")];
+    let ids: Vec<EntryId> = ["a", "b", "c", "d"].map(EntryId::from).into();
+    assert!(super::is_paired(&messages[..3]));
+    let paired = pair_tools(&messages, &ids);
+    assert_eq!(paired.messages, messages[..3]);
+    assert_eq!(paired.changes, [PairChange::Dropped { call: "x".into(), entry: "d".into() }]);
+}
+
+#[test]
 fn results_that_name_no_call_stay_where_they_are() {
     let plain = Message::new(Role::Tool, Content::Text("703".into()));
     let messages = [Message::user("q"), plain.clone()];

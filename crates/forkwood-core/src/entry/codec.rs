@@ -146,18 +146,38 @@ fn decode_body(tag: &Text, take: &mut Take<'_, '_>) -> Result<Body, CoreError> {
         }
         EntryKind::Operation => decode_operation(take)?.map(Body::Operation),
         EntryKind::Unknown => {
-            take.note(DiagnosticKind::UnknownType, &format!("type {tag}"))?;
+            let problem = format!("{tag} is no type of entry that this version knows");
+            take.note(DiagnosticKind::UnknownType, &problem)?;
             return Ok(Body::Unknown { tag: tag.clone() });
         }
     };
     match body {
         Some(body) => Ok(body),
         None => {
-            take.refuse("entry", &format!("type {tag} needs a field that is missing or odd"))?;
+            let needs = required(kind).join(", ");
+            take.refuse("type", &format!("{tag} needs {needs}; one is missing or odd"))?;
             // Every field stays readable: whatever was taken for the body is given back.
             take.give_back(&["id", "type", "parentId", "timestamp", "lane", "more"]);
             Ok(Body::Unknown { tag: tag.clone() })
         }
+    }
+}
+
+/// The fields without which an entry says nothing.
+fn required(kind: EntryKind) -> &'static [&'static str] {
+    match kind {
+        EntryKind::Message => &["message"],
+        EntryKind::ModelChange => &["model"],
+        EntryKind::ThinkingLevelChange => &["thinkingLevel"],
+        EntryKind::ActiveToolsChange => &["activeToolNames"],
+        EntryKind::Compaction | EntryKind::BranchSummary => &["summary"],
+        EntryKind::Leaf => &["leafId"],
+        EntryKind::Custom => &["namespace"],
+        EntryKind::CustomMessage => &["namespace", "content"],
+        EntryKind::ContextEdit => &["targetId", "replacement"],
+        EntryKind::Usage => &["kind", "provider", "model", "usage"],
+        EntryKind::Operation => &["operationId", "phase", "kind"],
+        EntryKind::SessionInfo | EntryKind::Label | EntryKind::Unknown => &[],
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use forkwood_core::{Body, Diagnostic, EntryId, SessionId, Timestamp};
@@ -176,7 +177,9 @@ impl JsonlStorage {
         let items = trash::list(self.disk(), &self.place)?;
         items
             .into_iter()
-            .find(|item| item.id == *id)
+            .find(|item| {
+                item.id == *id || item.folder.file_name().is_some_and(|name| name == id.as_str())
+            })
             .ok_or_else(|| StorageError::SessionNotFound { query: format!("{id} (in the trash)") })
     }
 
@@ -261,7 +264,9 @@ impl SessionStorage for JsonlStorage {
             }
         }
         let slot = self.slot_of(&path)?;
-        let _turn = slot.turn(self.options.lock_wait)?;
+        // Who only tidies up does not wait for who works.
+        let wait = if idle_only { Duration::ZERO } else { self.options.lock_wait };
+        let _turn = slot.turn(wait)?;
         let now = self.options.clock.now();
         let item = trash::put(self.disk(), &self.place, &path, session, now)?;
         self.slots.close(&path);

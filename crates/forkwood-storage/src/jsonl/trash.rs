@@ -124,16 +124,20 @@ fn free_folder(disk: &dyn Disk, place: &Place, name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Torn tails and the pointer of a file.
+/// Torn tails, backups and the pointer of a file.
 fn belongings(disk: &dyn Disk, path: &Path) -> Vec<PathBuf> {
     let Some(folder) = path.parent() else { return Vec::new() };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let torn = format!("{name}.torn-");
+    let ours = |other: &str| {
+        other.strip_prefix(&name).is_some_and(|rest| {
+            rest.starts_with(".torn-") || (rest.starts_with('.') && rest.ends_with(".bak"))
+        })
+    };
     let mut found: Vec<PathBuf> = disk
         .names(folder)
         .unwrap_or_default()
         .into_iter()
-        .filter(|other| other.to_string_lossy().starts_with(&torn))
+        .filter(|other| ours(&other.to_string_lossy()))
         .map(|other| folder.join(other))
         .collect();
     let pointer = pointer::path_of(path);
