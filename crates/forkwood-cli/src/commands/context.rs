@@ -6,7 +6,7 @@ use forkwood::core::message;
 use forkwood::{
     Context, Diagnostic, DiagnosticKind, EntryId, Lane, Message, Session, Settings, Text,
 };
-use forkwood_context::{PairChange, is_paired, pair_tools};
+use forkwood_context::{Api, PairChange, TurnSnapshot, View, is_paired, pair_tools};
 use forkwood_view::sanitise::{self, Layout};
 use forkwood_view::transcript::{self, Limits};
 
@@ -44,7 +44,8 @@ pub(crate) struct Args {
     #[arg(long)]
     no_bridge: bool,
 
-    /// The messages as they were written: tool calls and results are not paired
+    /// The messages as they were written: tool calls and results are not paired. What a provider
+    /// takes always is
     #[arg(long)]
     raw: bool,
 }
@@ -55,6 +56,24 @@ enum Shape {
     Native,
     /// As Pi's buildSessionContext gives them
     Pi,
+    /// As OpenAI's chat completions take them
+    OpenaiChat,
+    /// As OpenAI's responses take them
+    OpenaiResponses,
+    /// As Anthropic's messages take them
+    Anthropic,
+}
+
+impl Shape {
+    /// The provider's protocol, if it is one.
+    fn api(self) -> Option<Api> {
+        match self {
+            Shape::Native | Shape::Pi => None,
+            Shape::OpenaiChat => Some(Api::OpenAiChat),
+            Shape::OpenaiResponses => Some(Api::OpenAiResponses),
+            Shape::Anthropic => Some(Api::Anthropic),
+        }
+    }
 }
 
 pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
@@ -68,7 +87,8 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let settings = settings(&session, &context, at.as_ref()).await?;
     let label = label(&session, at.as_ref()).await?;
     // Providers refuse a call without its result, and the other way about.
-    let paired = (!args.raw && args.shape == Shape::Native && !is_paired(context.messages()))
+    let pairs = args.shape.api().is_some() || (args.shape == Shape::Native && !args.raw);
+    let paired = (pairs && !is_paired(context.messages()))
         .then(|| pair_tools(context.messages(), context.entry_ids()));
     let sent = match &paired {
         Some(paired) => Sent { messages: &paired.messages, entry_ids: &paired.entry_ids },
@@ -118,6 +138,16 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
             }
             ids
         }
+        Shape::OpenaiChat | Shape::OpenaiResponses | Shape::Anthropic => {
+            let api = args.shape.api().unwrap_or(Api::OpenAiChat);
+            let view = View::new(sent.messages.to_vec(), sent.entry_ids.to_vec());
+            let input = TurnSnapshot::default().provider_input(&view, &settings);
+            // An array, of which the brackets are written already.
+            let messages = input.messages(api);
+            let inner = messages.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            ctx.out.piece(inner.unwrap_or_default())?;
+            view.entry_ids
+        }
     };
     ctx.out.piece("],\"entryIds\":")?;
     ctx.out.piece(&json::ids(&entry_ids))?;
@@ -144,12 +174,18 @@ fn told(change: &PairChange) -> Diagnostic {
         .of(entry.clone()),
         PairChange::Dropped { call, entry } => Diagnostic::new(
             DiagnosticKind::OrphanToolResult,
-            format!("a result of tool call {} has no call to stand behind; it is left out", quoted(call)),
+            format!(
+                "a result of tool call {} has no call to stand behind; it is left out",
+                quoted(call)
+            ),
         )
         .of(entry.clone()),
         PairChange::Moved { call, entry } => Diagnostic::new(
             DiagnosticKind::OrphanToolResult,
-            format!("the result of tool call {} stood elsewhere; it was put behind its call", quoted(call)),
+            format!(
+                "the result of tool call {} stood elsewhere; it was put behind its call",
+                quoted(call)
+            ),
         )
         .of(entry.clone()),
     }
