@@ -4,9 +4,12 @@
 
 mod common;
 
+use std::collections::HashMap;
+
 use common::Sandbox;
 use insta::assert_snapshot;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 const ID: &str = "20010909-014640-0a0b0c0d";
 const SHAPES: [&str; 3] = ["openai-chat", "openai-responses", "anthropic"];
@@ -16,11 +19,12 @@ fn shaped(sandbox: &Sandbox, session: &str, shape: &str) -> Value {
     serde_json::from_str(&json).unwrap()
 }
 
-/// One message a line.
+/// One message a line, as it is printed.
 fn messages(sandbox: &Sandbox, session: &str, shape: &str) -> String {
-    let value = shaped(sandbox, session, shape);
-    let lines: Vec<String> =
-        value["messages"].as_array().unwrap().iter().map(Value::to_string).collect();
+    let json = sandbox.ok(&["context", session, "--shape", shape, "--json"]);
+    let fields: HashMap<String, Box<RawValue>> = serde_json::from_str(&json).unwrap();
+    let list: Vec<Box<RawValue>> = serde_json::from_str(fields["messages"].get()).unwrap();
+    let lines: Vec<&str> = list.iter().map(|message| message.get()).collect();
     let ascii = |c: char| match c.is_ascii() {
         true => c.to_string(),
         false => format!("\\u{:04x}", u32::from(c)),
@@ -32,26 +36,26 @@ fn messages(sandbox: &Sandbox, session: &str, shape: &str) -> String {
 fn the_messages_of_each_provider() {
     let sandbox = Sandbox::with_samples();
     assert_snapshot!(messages(&sandbox, ID, "openai-chat"), @r##"
-    {"content":"Which plan?\nBe short.","role":"user"}
-    {"content":"I look.","role":"assistant","tool_calls":[{"function":{"arguments":"{\"path\":\"plans.md\"}","name":"read"},"id":"c1","type":"function"}]}
-    {"content":"\u001b[31mA\u001b[0m and B\u202e","role":"tool","tool_call_id":"c1"}
-    {"content":"Plan B, rather.","role":"assistant"}
-    {"content":[{"text":"Good \ufffd","type":"text"},{"image_url":{"url":"data:image/png;base64,AAAAAAAA"},"type":"image_url"}],"role":"user"}
+    {"role":"user","content":"Which plan?\nBe short."}
+    {"role":"assistant","content":"I look.","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"plans.md\"}"}}]}
+    {"role":"tool","tool_call_id":"c1","content":"\u001b[31mA\u001b[0m and B\u202e"}
+    {"role":"assistant","content":"Plan B, rather."}
+    {"role":"user","content":[{"type":"text","text":"Good \ufffd"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAAAAAA"}}]}
     "##);
     assert_snapshot!(messages(&sandbox, ID, "openai-responses"), @r##"
-    {"content":[{"text":"Which plan?\nBe short.","type":"input_text"}],"role":"user","type":"message"}
-    {"content":[{"text":"I look.","type":"output_text"}],"role":"assistant","type":"message"}
-    {"arguments":"{\"path\":\"plans.md\"}","call_id":"c1","name":"read","type":"function_call"}
-    {"call_id":"c1","output":"\u001b[31mA\u001b[0m and B\u202e","type":"function_call_output"}
-    {"content":[{"text":"Plan B, rather.","type":"output_text"}],"role":"assistant","type":"message"}
-    {"content":[{"text":"Good \ufffd","type":"input_text"},{"detail":"auto","image_url":"data:image/png;base64,AAAAAAAA","type":"input_image"}],"role":"user","type":"message"}
+    {"type":"message","role":"user","content":[{"type":"input_text","text":"Which plan?\nBe short."}]}
+    {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}]}
+    {"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"plans.md\"}"}
+    {"type":"function_call_output","call_id":"c1","output":"\u001b[31mA\u001b[0m and B\u202e"}
+    {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Plan B, rather."}]}
+    {"type":"message","role":"user","content":[{"type":"input_text","text":"Good \ufffd"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,AAAAAAAA"}]}
     "##);
     assert_snapshot!(messages(&sandbox, ID, "anthropic"), @r##"
-    {"content":[{"text":"Which plan?\nBe short.","type":"text"}],"role":"user"}
-    {"content":[{"text":"I look.","type":"text"},{"id":"c1","input":{"path":"plans.md"},"name":"read","type":"tool_use"}],"role":"assistant"}
-    {"content":[{"content":"\u001b[31mA\u001b[0m and B\u202e","tool_use_id":"c1","type":"tool_result"}],"role":"user"}
-    {"content":[{"text":"Plan B, rather.","type":"text"}],"role":"assistant"}
-    {"content":[{"text":"Good \ufffd","type":"text"},{"source":{"data":"AAAAAAAA","media_type":"image/png","type":"base64"},"type":"image"}],"role":"user"}
+    {"role":"user","content":[{"type":"text","text":"Which plan?\nBe short."}]}
+    {"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"c1","name":"read","input":{"path":"plans.md"}}]}
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"\u001b[31mA\u001b[0m and B\u202e"}]}
+    {"role":"assistant","content":[{"type":"text","text":"Plan B, rather."}]}
+    {"role":"user","content":[{"type":"text","text":"Good \ufffd"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAAAAAA"}}]}
     "##);
 }
 
