@@ -3,6 +3,8 @@
 //! Ids and times differ from run to run. An id of the README stands for the id that the program
 //! printed in its place, from there on; a time stands for any time.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -95,7 +97,8 @@ fn the_tour_prints_what_the_readme_says() {
     assert!(steps.len() >= 8, "the tour has become short");
     let folder = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_forkwood"));
-    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let path =
+        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
     // The samples are named as from the checkout.
     let samples = folder.path().join("examples");
     std::fs::create_dir(&samples).unwrap();

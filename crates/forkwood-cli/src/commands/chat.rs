@@ -1,1 +1,0 @@
-//! `forkwood chat`
