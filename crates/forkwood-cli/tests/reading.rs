@@ -248,7 +248,7 @@ fn resume() {
     aa000005  from_the_future
 
     To go on:
-        forkwood append pi/pi.jsonl "..."
+        forkwood append [DIR]/pi/pi.jsonl "..."
         pi --session [DIR]/pi/pi.jsonl
     "#);
     assert_snapshot!(sandbox.shown(&["resume", ID, "--json"]), @r#"{"schema":1,"session":"20010909-014640-0a0b0c0d","path":"[DIR]/.forkwood/sessions/20010909-014640-0a0b0c0d.jsonl","dialect":"native","title":"Plans","leaf":"u2","model":{"provider":"demo","modelId":"demo-model-2"},"thinkingLevel":null,"messages":5,"unanswered":true,"last":"user: Good <U+D83D> [image image/png]","readOnly":null,"next":["forkwood append 20010909-014640-0a0b0c0d \"...\""]}"#);
