@@ -86,8 +86,8 @@ section "licences, bans, sources"
 cargo deny --log-level error check --hide-inclusion-graph licenses bans sources
 # The advisory database is no package: it is used where somebody fetched it before
 # (`cargo deny fetch db`), and never fetched by this script.
-if compgen -G "${CARGO_HOME:-$HOME/.cargo}/advisory-db*/*" > /dev/null; then
-    cargo deny --log-level error check --disable-fetch advisories
+if compgen -G "${CARGO_HOME:-$HOME/.cargo}/advisory-db*/*/" > /dev/null; then
+    cargo deny --offline --log-level error check advisories
 else
     note "advisories NOT checked: there is no advisory database on this machine"
 fi
