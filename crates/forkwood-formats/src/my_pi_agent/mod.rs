@@ -47,6 +47,7 @@ pub(crate) const POLICY: Policy = Policy {
     pointer_lines: true,
     ids: IdStyle::Uuid,
     one_root: false,
+    bare_header: true,
 };
 
 /// Before the type, in the namespace of a `custom` entry that holds an entry of another type.

@@ -1,12 +1,13 @@
 //! The dialects of Pi's files of versions 1 to 3.
 
-use forkwood_core::{Entry, FoldRules, Timestamp};
+use forkwood_core::{Body, Draft, Entry, FoldRules, Lane, Timestamp};
 use forkwood_storage::jsonl::{
     Decoded, Dialect, IdStyle, LineContext, LineFault, Policy, RecordHead, as_text,
 };
 use forkwood_storage::{Result, StorageError};
 
 use super::decode::Given;
+use super::kept::{Kept, kept};
 use super::migrate::V1Ids;
 use super::{Flavour, decode, encode, heads, migrate};
 use crate::fields::Out;
@@ -27,6 +28,8 @@ pub(crate) const POLICY: Policy = Policy {
     pointer_lines: false,
     ids: IdStyle::Hex8,
     one_root: false,
+    // Pi 0.73.1 writes a file without an answer of a model a second time.
+    bare_header: false,
 };
 
 impl PiDialect {
@@ -80,6 +83,40 @@ impl Dialect for PiDialect {
             _ => Given::default(),
         };
         decode::entry(text, self.flavour, given)
+    }
+
+    fn fit(
+        &self,
+        draft: &Draft,
+        path: &mut dyn FnMut() -> Result<Vec<Entry>>,
+    ) -> Result<Option<Body>> {
+        let Body::Compaction(compaction) = &draft.body else { return Ok(None) };
+        if compaction.is_boundary() || compaction.replaces_entry_ids.is_empty() {
+            return Ok(None);
+        }
+        let mut entries = path()?;
+        entries.push(Entry {
+            id: draft.id.clone(),
+            parent_id: entries.last().map(|entry| entry.id.clone()),
+            timestamp: draft.timestamp,
+            lane: Lane::main(),
+            more: 0,
+            body: draft.body.clone(),
+            extra: Vec::new(),
+        });
+        match kept(&entries, entries.len() - 1, &self.rules()) {
+            Kept::AsItSays => Ok(None),
+            Kept::From(first) => {
+                let mut compaction = compaction.clone();
+                compaction.first_kept_entry_id = Some(first);
+                Ok(Some(Body::Compaction(compaction)))
+            }
+            Kept::CannotSay => Err(StorageError::unsupported(
+                "Pi's files cannot hold a compaction that replaces anything but the start of the \
+                 path: replacesEntryIds must name all that stands before the first entry to keep; \
+                 name a firstKeptEntryId instead, or fork the session into a native one",
+            )),
+        }
     }
 
     fn encode(&self, entry: &Entry) -> Result<Option<String>> {

@@ -83,9 +83,6 @@ impl SessionFile {
             if !std::mem::replace(&mut self.tidied, true) {
                 self.remove_leftovers();
             }
-            if self.dialect.needs_migration() {
-                self.migrate()?;
-            }
             let sync = writes.iter().any(|write| write.durability != Durability::Os);
             let planned: Vec<&Planned> = decisions
                 .iter()
@@ -94,6 +91,11 @@ impl SessionFile {
                     _ => None,
                 })
                 .collect();
+            // A pointer is kept beside the file, which stays what it is.
+            let adds = planned.iter().flat_map(|one| &one.lines).any(|(_, line)| line.is_some());
+            if adds && self.dialect.needs_migration() {
+                self.migrate()?;
+            }
             self.write(&planned, sync)?;
         }
         Ok(decisions.into_iter().map(|decision| self.answer(decision)).collect())

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use forkwood_core::entry::SessionInfo;
 use forkwood_core::{
-    Diagnostic, DiagnosticKind, Entry, EntryId, EntryKind, FoldRules, Role, Text, Timestamp,
+    Body, Diagnostic, DiagnosticKind, Draft, Entry, EntryId, EntryKind, FoldRules, Role, Text,
+    Timestamp,
 };
 
 use crate::{FloorRule, Result};
@@ -120,6 +121,21 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         context: &LineContext<'_>,
     ) -> std::result::Result<Decoded, LineFault>;
 
+    /// Says a draft in other terms, where the format has no word for the ones it is told in and
+    /// the path that it is to stand on (root first) tells which they are. `None`: it is fine as
+    /// it stands.
+    ///
+    /// # Errors
+    /// `unsupported` where there are no such terms; those of reading the path.
+    fn fit(
+        &self,
+        draft: &Draft,
+        path: &mut dyn FnMut() -> Result<Vec<Entry>>,
+    ) -> Result<Option<Body>> {
+        let _ = (draft, path);
+        Ok(None)
+    }
+
     /// Writes an entry as one line, without the line end. `None`: the format has no line for it
     /// (a pointer move in Pi's files).
     ///
@@ -168,6 +184,8 @@ pub struct Policy {
     pub ids: IdStyle,
     /// Only the first entry may be a root.
     pub one_root: bool,
+    /// A file may hold nothing but its header, so that a session can be emptied.
+    pub bare_header: bool,
 }
 
 /// How the ids of a format look.

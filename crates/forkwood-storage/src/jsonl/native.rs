@@ -121,6 +121,7 @@ impl super::dialect::Dialect for Native {
             pointer_lines: true,
             ids: IdStyle::Uuid,
             one_root: true,
+            bare_header: true,
         }
     }
 

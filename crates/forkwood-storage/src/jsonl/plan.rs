@@ -1,12 +1,13 @@
 //! Deciding what a write becomes, before anything is written.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use forkwood_core::entry::codec;
 use forkwood_core::json::ObjectWriter;
-use forkwood_core::{Body, Entry, EntryId, Lane, Timestamp};
+use forkwood_core::{Body, Draft, Entry, EntryId, Lane, Timestamp};
 
-use super::dialect::Policy;
+use super::dialect::{IdStyle, Policy};
 use super::file::{SessionFile, Trouble};
 use super::index::NONE;
 use crate::{
@@ -45,7 +46,7 @@ pub(super) struct Overlay {
 
 /// An entry that a group adds.
 struct Added {
-    fingerprint: String,
+    entry: Entry,
     appended: AppendedEntry,
     lane: Lane,
     /// Where a pointer to it stands: itself, or the path entry above a sidecar.
@@ -86,7 +87,7 @@ impl Overlay {
             let appended =
                 AppendedEntry { seq: 0, id: entry.id.clone(), parent_id: entry.parent_id.clone() };
             let added = Added {
-                fingerprint: fingerprint(&entry.body),
+                entry: entry.clone(),
                 appended,
                 lane: planned.lane.clone(),
                 anchor: anchor.clone(),
@@ -183,9 +184,9 @@ impl Overlay {
         start: Option<EntryId>,
         policy: Policy,
         now: Timestamp,
-    ) -> Result<Planned> {
+    ) -> std::result::Result<Planned, Trouble> {
         let mut leaf = start;
-        let mut lines = Vec::with_capacity(append.drafts.len());
+        let mut lines: Vec<(Entry, Option<String>)> = Vec::with_capacity(append.drafts.len());
         let count = append.drafts.len() as u32;
         // Only one root: what has no parent otherwise hangs from it.
         let root = (policy.one_root && file.index.len() > 0).then(|| file.index.id(0));
@@ -196,7 +197,8 @@ impl Overlay {
                 return Err(StorageError::EntryExists {
                     session: file.id.to_string(),
                     entry: draft.id.clone(),
-                });
+                }
+                .into());
             }
             let mut parent_id = leaf.clone();
             let mut moved_to = None;
@@ -209,7 +211,7 @@ impl Overlay {
                     moved_to = Some(anchor);
                 }
                 Body::Leaf { leaf_id: None } if native => {
-                    return Err(StorageError::invalid("a leaf needs the id of an entry"));
+                    return Err(StorageError::invalid("a leaf needs the id of an entry").into());
                 }
                 Body::Label { target_id: Some(target), .. }
                     if !self.added.contains_key(target) && !anchors.contains_key(target) =>
@@ -219,17 +221,19 @@ impl Overlay {
                 _ => {}
             }
             let parent_id = parent_id.or_else(|| root.clone());
+            let body = self.fitted(file, &lines, parent_id.as_ref(), draft)?;
             let entry = Entry {
                 id: draft.id.clone(),
                 parent_id,
                 timestamp: Some(draft.timestamp.unwrap_or(now)),
                 lane: lane.clone(),
                 more: if policy.batches { count - 1 - at as u32 } else { 0 },
-                body: draft.body.clone(),
+                body: body.into_owned(),
                 extra: Vec::new(),
             };
             let line = file.dialect.encode(&entry)?;
             if let Some(line) = &line {
+                check_id(&draft.id, policy)?;
                 check_line(line)?;
             }
             let beside =
@@ -252,6 +256,60 @@ impl Overlay {
         Ok(Planned { lines, lane, leaf, anchors })
     }
 
+    /// The body of a draft as the format can say it, below an entry.
+    fn fitted<'d>(
+        &self,
+        file: &SessionFile,
+        batch: &[(Entry, Option<String>)],
+        parent: Option<&EntryId>,
+        draft: &'d Draft,
+    ) -> std::result::Result<Cow<'d, Body>, Trouble> {
+        let mut trouble = None;
+        let fitted = file.dialect.fit(draft, &mut || {
+            let path = self.path(file, batch, parent);
+            path.map_err(|error| match error {
+                Trouble::Storage(error) => error,
+                Trouble::NeedFull => {
+                    trouble = Some(Trouble::NeedFull);
+                    StorageError::invalid("the path cannot be read")
+                }
+            })
+        });
+        match (trouble, fitted) {
+            (Some(trouble), _) => Err(trouble),
+            (None, Ok(Some(body))) => Ok(Cow::Owned(body)),
+            (None, Ok(None)) => Ok(Cow::Borrowed(&draft.body)),
+            (None, Err(error)) => Err(error.into()),
+        }
+    }
+
+    /// The path to an entry, root first: of the batch, of the group, of the file.
+    fn path(
+        &self,
+        file: &SessionFile,
+        batch: &[(Entry, Option<String>)],
+        to: Option<&EntryId>,
+    ) -> std::result::Result<Vec<Entry>, Trouble> {
+        let mut path = Vec::new();
+        let mut next = to.cloned();
+        while let Some(id) = next.take() {
+            let new = batch.iter().map(|(entry, _)| entry).find(|entry| entry.id == id);
+            if let Some(entry) = new.or_else(|| self.added.get(&id).map(|added| &added.entry)) {
+                next.clone_from(&entry.parent_id);
+                path.push(entry.clone());
+                continue;
+            }
+            // From here on all of it stands in the file.
+            let mut at = file.index.find(id.as_str()).and_then(|at| file.index.above(at));
+            while let Some(found) = at {
+                path.push(file.stored(found)?.entry);
+                at = file.index.parent(found).and_then(|parent| file.index.above(parent));
+            }
+        }
+        path.reverse();
+        Ok(path)
+    }
+
     /// The answer to a write whose entries are all there already, with the same bodies.
     fn repeated(
         &self,
@@ -262,17 +320,19 @@ impl Overlay {
         for draft in &append.drafts {
             let found = match self.added.get(&draft.id) {
                 Some(added) => {
-                    (added.fingerprint == fingerprint(&draft.body), added.appended.clone())
+                    (same_body(file, &added.entry.body, &draft.body), added.appended.clone())
                 }
                 None => match file.index.find(draft.id.as_str()) {
                     Some(at) => {
                         let stored = file.stored(at)?;
+                        let parent = stored.entry.parent_id.as_ref();
+                        let body = self.fitted(file, &[], parent, draft)?;
                         let appended = AppendedEntry {
                             seq: stored.seq,
                             id: stored.entry.id,
                             parent_id: stored.entry.parent_id,
                         };
-                        (same_body(file, &stored.entry.body, &draft.body), appended)
+                        (same_body(file, &stored.entry.body, &body), appended)
                     }
                     None => continue,
                 },
@@ -335,6 +395,18 @@ impl Overlay {
 /// In my-pi-agent's files, labels and the like stand on the path.
 fn moves_nothing(file: &SessionFile, body: &Body) -> bool {
     file.dialect.name() == super::native::NAME || matches!(body, Body::Leaf { .. })
+}
+
+/// An id that a caller chose must look as those of the format do: its owner knows no others.
+fn check_id(id: &EntryId, policy: Policy) -> Result<()> {
+    let short = |id: &str| id.len() == 8 && id.bytes().all(|b| b.is_ascii_hexdigit());
+    match policy.ids {
+        IdStyle::Hex8 if !short(id.as_str()) => Err(StorageError::invalid(format!(
+            "entry.id: {:?} is no id for a file of this format, whose ids are 8 hex digits",
+            id.as_str()
+        ))),
+        IdStyle::Hex8 | IdStyle::Uuid => Ok(()),
+    }
 }
 
 /// A line must stay one line, and short enough to be read again.

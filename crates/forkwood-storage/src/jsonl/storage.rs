@@ -426,6 +426,13 @@ impl SessionStorage for JsonlStorage {
         if !(headless && rewrite == Rewrite::Repair) {
             file.writable()?;
         }
+        if rewrite == Rewrite::Reset && !file.dialect.policy().bare_header {
+            return Err(StorageError::unsupported(format!(
+                "{}: its owner would write a file that holds nothing but a header a second time, \
+                 so it is not emptied; delete the session and begin a new one, or rewind it",
+                file.path.display()
+            )));
+        }
         drop(file);
         let _turn = slot.turn(self.options.lock_wait)?;
         let mut file = slot.file();
