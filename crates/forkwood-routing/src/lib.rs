@@ -1,0 +1,32 @@
+//! The right conversation for every message.
+//!
+//! A [`Router`] takes an [`Inbound`] message and a [`Config`] to an agent, a [`SessionScope`], the
+//! key `sk_v1_<sha256>` of that scope, and the older names (aliases) under which the same
+//! conversation may be known. The rules are those of PicoClaw at `cf67dd3`, byte for byte; where
+//! ours differ, the item says so.
+//!
+//! Pure: no I/O, no clock, no environment, no randomness.
+
+pub mod alias;
+mod allocate;
+pub mod config;
+mod error;
+mod go_json;
+mod identity;
+mod inbound;
+pub mod key;
+mod route;
+mod scope;
+pub mod text;
+
+pub use allocate::{Allocation, Resolved};
+pub use config::{Config, Dimension, Loaded, Problem, Severity};
+pub use error::{Error, Result};
+pub use identity::{IdentityLinks, Person};
+pub use inbound::{Context, Inbound};
+pub use route::{Policy, Route, Router};
+pub use scope::{SessionScope, check_same_scope};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
