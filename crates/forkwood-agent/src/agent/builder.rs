@@ -243,7 +243,8 @@ impl AgentBuilder {
     /// The agent. Folders are looked through here; nothing is written but a new session.
     ///
     /// # Errors
-    /// `tool_name_taken`; `storage` where a session cannot be made.
+    /// `tool_name_taken`; `invalid` where a tool has a name that providers refuse; `storage`
+    /// where a session cannot be made.
     pub async fn build(self) -> Result<Agent, AgentError> {
         let (session, store) = match (self.session, self.store) {
             (Some(session), Some(store)) => (session, store),

@@ -1,6 +1,7 @@
 //! The `task` tool: sets sub-agents to work.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -40,6 +41,18 @@ pub struct Tasks(Arc<Mutex<BTreeMap<String, Handle>>>);
 impl Tasks {
     fn map(&self) -> MutexGuard<'_, BTreeMap<String, Handle>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts one on the list. `None` where it is there: two agents in one session would speak
+    /// into each other's turns.
+    fn list(&self, id: &str, handle: Handle) -> Option<Listed> {
+        match self.map().entry(id.to_owned()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => {
+                place.insert(handle);
+                Some(Listed { tasks: self.clone(), id: id.to_owned() })
+            }
+        }
     }
 
     /// Their ids.
@@ -220,8 +233,9 @@ impl TaskTool {
         let parent = self.parent();
         let id = session.id().to_string();
         let mut child = self.child(&parent, session, kind).await?;
-        self.tasks.map().insert(id.clone(), child.handle());
-        let _listed = Listed { tasks: self.tasks.clone(), id };
+        let _listed = self.tasks.list(&id, child.handle()).ok_or_else(|| {
+            AgentError::invalid(format!("task {id} is at work already: wait for its answer"))
+        })?;
         if goes_on || run.replayed {
             let resumed = child.resume_under(Some(&run.cancel)).await?;
             if run.replayed {

@@ -39,19 +39,19 @@ fn put_file(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}.tmp", std::process::id()));
-    let mut file = std::fs::File::create(&beside)?;
-    let written = file.write_all(bytes).and_then(|()| match path.metadata() {
-        Ok(meta) => file.set_permissions(meta.permissions()),
-        Err(_) => Ok(()),
-    });
-    drop(file);
-    let moved = written.and_then(|()| std::fs::rename(&beside, path));
-    if moved.is_err() {
-        let _ = std::fs::remove_file(&beside);
+    // A name that nobody can guess, and that must not be there: a command may have put a link
+    // out of the workspace in the place of one that can be guessed.
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".forkwood-").suffix(".tmp");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    if let Ok(meta) = path.metadata() {
+        file.as_file().set_permissions(meta.permissions())?;
     }
-    moved
+    file.persist(path)?;
+    Ok(())
 }
 
 /// The largest file that is read whole.

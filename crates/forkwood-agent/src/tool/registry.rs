@@ -8,6 +8,9 @@ use forkwood_context::ToolSpec;
 use super::Tool;
 use crate::AgentError;
 
+/// The longest name of a tool that every provider takes.
+const LONGEST_NAME: usize = 64;
+
 /// Tools by name, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct Tools(Vec<Arc<dyn Tool>>);
@@ -21,9 +24,17 @@ impl Tools {
     /// Adds one.
     ///
     /// # Errors
-    /// `tool_name_taken`.
+    /// `tool_name_taken`; `invalid` for a name that providers refuse: it must be 1 to 64 ASCII
+    /// letters, digits, `_` and `-`.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), AgentError> {
         let name = tool.spec().name.to_string();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) {
+            return Err(AgentError::invalid(format!(
+                "a tool cannot be called {name:?}: providers take 1 to {LONGEST_NAME} ASCII \
+                 letters, digits, _ and -"
+            )));
+        }
         if self.get(&name).is_some() {
             return Err(AgentError::ToolNameTaken { name });
         }
