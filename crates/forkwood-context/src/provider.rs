@@ -12,6 +12,8 @@ mod responses;
 
 use forkwood_core::Text;
 
+pub use conversation::{CallIds, wire_name};
+
 use crate::thinking::Target;
 use crate::{ToolSpec, View};
 

@@ -351,3 +351,70 @@ fn a_provider_is_refused_without_key_and_with_a_base_url_that_is_none() {
         assert_eq!(Service::from_name(service.as_str()), Some(*service));
     }
 }
+
+/// What no service takes: an id that comes again, ids and names with odd letters, arguments that
+/// are no object, a result whose call stands nowhere.
+#[tokio::test]
+async fn odd_calls_of_a_session_are_sent_as_services_take_them() {
+    let call = |id: &str, name: &str, arguments: &str| {
+        let arguments = forkwood::Json::parse(arguments).unwrap();
+        let block = Block::tool_call(id, name, arguments);
+        Message::new(forkwood::Role::Assistant, forkwood::Content::Blocks(vec![block]))
+    };
+    let messages = vec![
+        Message::user("go"),
+        call("call_0", "multiply", "{}"),
+        Message::tool("call_0", "one"),
+        call("call_0", "../../x y", r#""not an object""#),
+        Message::tool("call_0", "two"),
+        call("a b|c", &"n".repeat(99), r#""{\"a\": 1}""#),
+        Message::tool("a b|c", "three"),
+        Message::assistant("and a result of a call that only metadata tells"),
+        Message::tool("nobody", "four"),
+    ];
+    let plain = |text: &str| {
+        let fine = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        !text.is_empty() && text.len() <= 64 && text.chars().all(fine)
+    };
+    for service in [Service::OpenAi, Service::Anthropic] {
+        let server = Server::start(vec![Answer::new(400, "{}")]).await;
+        let view = View::new(messages.clone(), Vec::new());
+        let input = ProviderInput { model: Some("m-1".into()), view, ..ProviderInput::default() };
+        let request = Request { input, max_tokens: None };
+        if let Ok(mut stream) = provider(service, &server.url).stream(request).await {
+            while stream.next().await.is_some_and(|event| event.is_ok()) {}
+        }
+        let body = server.asked()[0].body.clone();
+        let (mut calls, mut answers) = (Vec::new(), Vec::new());
+        for message in body["messages"].as_array().unwrap() {
+            for call in message["tool_calls"].as_array().into_iter().flatten() {
+                let text = call["function"]["arguments"].as_str().unwrap();
+                let arguments: serde_json::Value = serde_json::from_str(text).unwrap();
+                calls.push((call["id"].clone(), call["function"]["name"].clone(), arguments));
+            }
+            if message["role"] == "tool" {
+                answers.push(message["tool_call_id"].clone());
+            }
+            for block in message["content"].as_array().into_iter().flatten() {
+                match block["type"].as_str() {
+                    Some("tool_use") => calls.push((
+                        block["id"].clone(),
+                        block["name"].clone(),
+                        block["input"].clone(),
+                    )),
+                    Some("tool_result") => answers.push(block["tool_use_id"].clone()),
+                    _ => {}
+                }
+            }
+        }
+        let ids: Vec<_> = calls.iter().map(|(id, _, _)| id.clone()).collect();
+        assert_eq!(ids, answers, "{service:?}: {body}");
+        let unique: std::collections::HashSet<String> =
+            ids.iter().map(|id| id.as_str().unwrap().to_owned()).collect();
+        assert_eq!(unique.len(), 3, "{service:?}: {body}");
+        assert!(unique.iter().all(|id| plain(id)), "{body}");
+        assert!(calls.iter().all(|(_, name, _)| plain(name.as_str().unwrap())), "{body}");
+        assert!(calls.iter().all(|(_, _, arguments)| arguments.is_object()), "{body}");
+        assert_eq!(calls[2].2, json!({"a": 1}));
+    }
+}

@@ -52,11 +52,17 @@ const LONGEST_ID: usize = 40;
 /// Longest name of a tool that every provider takes.
 pub(super) const LONGEST_NAME: usize = 64;
 
+/// A tool's name as every provider takes it: letters, digits, `_` and `-`, at most 64 of them. A
+/// model may have called what is none.
+pub fn wire_name(tool: &Text) -> String {
+    name(tool, LONGEST_NAME)
+}
+
 /// The steps of a conversation, for a protocol.
 pub(super) fn steps(input: &ProviderInput, target: &Target<'_>) -> Vec<Step> {
     let View { messages, entry_ids } = &input.view;
     let paired = pair_tools(messages, entry_ids).messages;
-    let mut ids = Ids::default();
+    let mut ids = CallIds::default();
     let mut out = Vec::new();
     let mut rest = paired.iter().peekable();
     while let Some(message) = rest.next() {
@@ -123,7 +129,7 @@ fn image_part(image: &Image) -> Part {
     }
 }
 
-fn said(message: &Message, target: &Target<'_>, ids: &mut Ids) -> Vec<Said> {
+fn said(message: &Message, target: &Target<'_>, ids: &mut CallIds) -> Vec<Said> {
     let blocks = match &message.content {
         Content::Text(text) if is_blank(text) => return Vec::new(),
         Content::Text(text) => return vec![Said::Text(text.clone())],
@@ -151,14 +157,18 @@ fn said(message: &Message, target: &Target<'_>, ids: &mut Ids) -> Vec<Said> {
 
 /// Ids of calls as they are sent: some providers number them anew in each answer, and then the
 /// same id comes again and again, which others refuse.
-#[derive(Default)]
-struct Ids {
+///
+/// For who writes requests with another program than [`ProviderInput::body`].
+#[derive(Clone, Debug, Default)]
+pub struct CallIds {
     counts: HashMap<String, u64>,
     used: HashSet<String>,
 }
 
-impl Ids {
-    fn next(&mut self, id: &Text) -> String {
+impl CallIds {
+    /// The id to send for that of the next call, in the order of the conversation: letters,
+    /// digits, `_` and `-`, at most 40 of them, and no other call has it.
+    pub fn next(&mut self, id: &Text) -> String {
         let base = name(id, LONGEST_ID);
         if self.used.insert(base.clone()) {
             return base;

@@ -1,11 +1,11 @@
 //! A request, as `genai` takes it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use forkwood::core::message::ImageSource;
 use forkwood::{Block, Content, Json, Message, Role, Text};
 use forkwood_context::thinking::{Target, survives};
-use forkwood_context::{Api, ProviderInput};
+use forkwood_context::{Api, CallIds, ProviderInput, wire_name};
 use genai::chat::{
     CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool,
     ToolCall, ToolResponse,
@@ -19,15 +19,23 @@ use super::Service;
 pub(super) fn request(service: Service, provider: &str, request: &Request) -> ChatRequest {
     let input = &request.input;
     let mut messages: Vec<ChatMessage> = Vec::new();
+    let mut ids = CallIds::default();
+    // The ids of the calls that the results behind them answer, as they were sent.
+    let mut open: VecDeque<String> = VecDeque::new();
     let mut rest = input.view.messages.as_slice();
     while let Some((message, after)) = rest.split_first() {
         if message.role == Role::Tool {
             // The results of one turn go together; what a tool shows comes behind them.
             let count = rest.iter().take_while(|message| message.role == Role::Tool).count();
             let (results, after) = rest.split_at(count);
-            messages.push(ChatMessage::tool(MessageContent::from_parts(
-                results.iter().map(|result| tool_result(service, result)).collect::<Vec<_>>(),
-            )));
+            // A result whose call stands nowhere in a message, as my-pi-agent keeps them, is one
+            // that every service refuses.
+            let answered = results.iter().zip(open.drain(..));
+            let answers: Vec<ContentPart> =
+                answered.map(|(result, id)| tool_result(service, result, id)).collect();
+            if !answers.is_empty() {
+                messages.push(ChatMessage::tool(MessageContent::from_parts(answers)));
+            }
             let shown: Vec<ContentPart> = results.iter().flat_map(images).collect();
             if !shown.is_empty() {
                 messages.push(ChatMessage::user(MessageContent::from_parts(shown)));
@@ -37,7 +45,18 @@ pub(super) fn request(service: Service, provider: &str, request: &Request) -> Ch
         }
         rest = after;
         let parts = match message.role {
-            Role::Assistant => assistant(service, provider, input, message),
+            Role::Assistant => {
+                let mut parts = assistant(service, provider, input, message);
+                // Paired: behind an answer stand the results of its calls, in their order.
+                open.clear();
+                for part in &mut parts {
+                    if let ContentPart::ToolCall(call) = part {
+                        call.call_id = ids.next(&call.call_id.as_str().into());
+                        open.push_back(call.call_id.clone());
+                    }
+                }
+                parts
+            }
             _ => plain(message),
         };
         // No service takes a message that says nothing.
@@ -80,6 +99,21 @@ fn value(json: &Json) -> Value {
     json.to().unwrap_or(Value::Null)
 }
 
+/// Arguments of a call: an object, as every service demands. Some programs keep them as the JSON
+/// text of one, and foreign sessions hold whatever a model wrote.
+fn object(json: &Json) -> Value {
+    let parsed = match value(json) {
+        Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        other => other,
+    };
+    match parsed {
+        Value::Object(_) => parsed,
+        Value::Null => json!({}),
+        Value::String(text) if text.trim().is_empty() => json!({}),
+        other => json!({ "arguments": other }),
+    }
+}
+
 fn plain(message: &Message) -> Vec<ContentPart> {
     let parts = message.content.to_blocks().into_iter().filter_map(|block| match block {
         Block::Text { text: said, .. } if !said.is_empty() => Some(ContentPart::Text(text(&said))),
@@ -108,8 +142,7 @@ fn images(message: &Message) -> Vec<ContentPart> {
     shown.collect()
 }
 
-fn tool_result(service: Service, message: &Message) -> ContentPart {
-    let id = message.tool_call_id.as_ref().map(text).unwrap_or_default();
+fn tool_result(service: Service, message: &Message, id: String) -> ContentPart {
     let said = text(&message.content.text());
     if service == Service::Anthropic && message.is_error == Some(true) {
         // The one service that is told of errors, for which genai has no field.
@@ -125,7 +158,7 @@ fn tool_result(service: Service, message: &Message) -> ContentPart {
     }
     let result = ToolResponse::new(id, said);
     ContentPart::ToolResponse(match &message.tool_name {
-        Some(name) => result.with_fn_name(text(name)),
+        Some(name) => result.with_fn_name(wire_name(name)),
         None => result,
     })
 }
@@ -172,8 +205,8 @@ fn assistant(
                 parts.push(ContentPart::ToolCall(ToolCall {
                     thought_signatures: signatures.get(&id).cloned(),
                     call_id: id,
-                    fn_name: text(&name),
-                    fn_arguments: value(&arguments),
+                    fn_name: wire_name(&name),
+                    fn_arguments: object(&arguments),
                 }));
             }
             _ => {}
