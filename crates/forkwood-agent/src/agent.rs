@@ -7,6 +7,7 @@ pub(crate) mod operation;
 mod request;
 mod run;
 mod turn;
+mod write;
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ use forkwood_context::{
     SummaryRequest, TurnSnapshot, View, is_paired, pair_tools,
 };
 use futures_util::StreamExt;
+use tokio_util::sync::CancellationToken;
 
 use super::follow::Followed;
 use super::{Agent, plain};
@@ -37,11 +38,13 @@ impl Agent {
     }
 
     /// The request for the state of the session as it is now. Where it would not fit, it is made
-    /// to, and a summary that this took is in the session before the request is sent.
+    /// to, and a summary that this took is in the session before the request is sent. `None`
+    /// where the person stopped it meanwhile.
     pub(super) async fn request(
         &mut self,
         snapshot: &TurnSnapshot,
-    ) -> Result<(Request, String), AgentError> {
+        cancel: &CancellationToken,
+    ) -> Result<Option<(Request, String)>, AgentError> {
         let (now, seen) = self.now().await?;
         if now.settings.model.is_none() {
             return Err(AgentError::NoModel);
@@ -56,7 +59,12 @@ impl Agent {
                 let input =
                     Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
                 let spill = self.config.spill.as_ref().map(|spill| &*spill.0);
-                let prepared = pipeline.prepare(input, spill, Some(&asked)).await;
+                // Nothing is written while a summary is waited for, so that it can be dropped.
+                let prepared = tokio::select! {
+                    biased;
+                    prepared = pipeline.prepare(input, spill, Some(&asked)) => prepared,
+                    () = cancel.cancelled() => return Ok(None),
+                };
                 self.take(prepared).await?
             }
         };
@@ -70,7 +78,7 @@ impl Agent {
         let mut input = snapshot.provider_input(&view, &now.settings);
         input.provider = Some(provider.as_str().into());
         self.followed = Some(now);
-        Ok((Request { input, max_tokens: self.config.max_tokens }, provider))
+        Ok(Some((Request { input, max_tokens: self.config.max_tokens }, provider)))
     }
 
     /// Writes down what came with a view, and gives the view.
@@ -79,27 +87,30 @@ impl Agent {
             self.config.events.tell(AgentEvent::Warning(format!("compaction: {failure}")));
         }
         if let Some(compaction) = prepared.compaction {
-            let entry = self.session.add_compaction(compaction).await?;
-            self.config.events.tell(AgentEvent::Compacted { entry });
+            self.append_compaction(compaction).await?;
         }
         Ok(prepared.view)
     }
 
-    /// Sums up the conversation now, whatever its size.
+    /// Sums up the conversation now, whatever its size. [`Handle::cancel`] stops it.
+    ///
+    /// [`Handle::cancel`]: crate::Handle::cancel
     ///
     /// # Errors
-    /// `compaction` where there is nothing to sum up or the model gives no summary: nothing is
-    /// written then. `storage`.
+    /// `compaction` where there is nothing to sum up, the model gives no summary, or it was
+    /// stopped: nothing is written then. `storage`.
     pub async fn compact(&mut self, instructions: Option<&str>) -> Result<EntryId, AgentError> {
+        let cancel = self.handle.begin(None);
         self.session.reload().await?;
         let snapshot = self.snapshot();
-        self.compact_now(&snapshot, instructions).await
+        self.compact_now(&snapshot, instructions, &cancel).await
     }
 
     pub(super) async fn compact_now(
         &mut self,
         snapshot: &TurnSnapshot,
         instructions: Option<&str>,
+        cancel: &CancellationToken,
     ) -> Result<EntryId, AgentError> {
         let (mut now, seen) = self.now().await?;
         if now.settings.model.is_none() {
@@ -110,13 +121,18 @@ impl Agent {
         let instructions: Option<Text> = instructions.map(Into::into);
         let mut own = Pipeline::default();
         let pipeline = self.pipeline.as_mut().unwrap_or(&mut own);
-        let prepared = pipeline.compact(input, instructions.as_ref(), &asked).await?;
+        let prepared = tokio::select! {
+            biased;
+            prepared = pipeline.compact(input, instructions.as_ref(), &asked) => prepared?,
+            () = cancel.cancelled() => {
+                let stopped = SummaryError::new("it was stopped");
+                return Err(forkwood_context::Error::from(stopped).into());
+            }
+        };
         let Some(compaction) = prepared.compaction else {
             return Err(forkwood_context::Error::NothingToCompact.into());
         };
-        let entry = self.session.add_compaction(compaction).await?;
-        self.config.events.tell(AgentEvent::Compacted { entry: entry.clone() });
-        Ok(entry)
+        self.append_compaction(compaction).await
     }
 
     /// Learns from what a provider counted.

@@ -1,6 +1,6 @@
 //! Runs: from what the person says to the end of what the model does about it.
 
-use forkwood::{AppendOptions, Block, Body, Content, Context, Durability, EntryId, Message, Role};
+use forkwood::{Block, Body, Content, Context, Message, Role};
 use forkwood_context::TurnSnapshot;
 use tokio_util::sync::CancellationToken;
 
@@ -9,7 +9,7 @@ use super::operation::{self, OpenOperation, RUN, TOOL};
 use super::turn::Turn;
 use super::{Agent, settings_of};
 use crate::queue::UserInput;
-use crate::{AgentError, AgentEvent, StopReason, ToolCall, Usage};
+use crate::{AgentError, StopReason, ToolCall, Usage};
 
 /// What a call is answered with that ran when the process died, and may not run again.
 pub const INTERRUPTED: &str = "Tool call interrupted: the process ended while it ran. \
@@ -86,7 +86,8 @@ impl Agent {
     /// # Errors
     /// `provider` where it failed, retries included: what was said is in the session, and
     /// [`Agent::proceed`] tries again. `storage` where a step could not be written: nothing after
-    /// it happened.
+    /// it happened. What another program appends to the branch meanwhile is taken in; where it
+    /// moves the lane elsewhere, that is `storage`, with the kind `conflict`.
     pub async fn run(&mut self, input: impl Into<UserInput>) -> Result<RunOutcome, AgentError> {
         self.run_under(input, None).await
     }
@@ -348,36 +349,6 @@ impl Agent {
             _ => Vec::new(),
         };
         RunOutcome { stop, text: run.text, turns: run.turns, usage: run.usage, undelivered }
-    }
-
-    pub(super) async fn append(&mut self, bodies: Vec<Body>) -> Result<Vec<EntryId>, AgentError> {
-        self.append_with(bodies, None).await
-    }
-
-    /// On disk before this returns, whatever the session is set to.
-    pub(super) async fn append_synced(
-        &mut self,
-        bodies: Vec<Body>,
-    ) -> Result<Vec<EntryId>, AgentError> {
-        self.append_with(bodies, Some(Durability::Sync)).await
-    }
-
-    async fn append_with(
-        &mut self,
-        bodies: Vec<Body>,
-        durability: Option<Durability>,
-    ) -> Result<Vec<EntryId>, AgentError> {
-        let said: Vec<bool> = bodies.iter().map(|b| matches!(b, Body::Message(_))).collect();
-        let options = AppendOptions { durability, ..AppendOptions::default() };
-        let appended = self.session.append_batch(bodies, options).await?;
-        let ids = appended.entries.into_iter().zip(said).filter(|(_, said)| *said);
-        Ok(ids.map(|(entry, _)| entry.id).collect())
-    }
-
-    pub(super) fn tell_saved(&self, entries: &[EntryId], usage: Option<Usage>) {
-        for entry in entries {
-            self.config.events.tell(AgentEvent::Saved { entry: entry.clone(), usage });
-        }
     }
 }
 

@@ -33,7 +33,9 @@ enum Answer {
 impl Agent {
     /// Asks the model once, and writes down what it says.
     pub(super) async fn turn(&mut self, run: &mut Run) -> Result<Turn, AgentError> {
-        let (request, provider) = self.request(&run.snapshot).await?;
+        let Some((request, provider)) = self.request(&run.snapshot, &run.cancel).await? else {
+            return Ok(Turn::Cancelled);
+        };
         let model = request.model();
         run.turns += 1;
         self.config.events.tell(AgentEvent::TurnStarted {
@@ -73,10 +75,16 @@ impl Agent {
             };
             if error.kind == ProviderErrorKind::Overflow && !compacted {
                 compacted = true;
-                match self.compact_now(&run.snapshot, None).await {
-                    Ok(_) => {
-                        request = self.request(&run.snapshot).await?.0;
-                        continue;
+                match self.compact_now(&run.snapshot, None, &run.cancel).await {
+                    Ok(_) => match self.request(&run.snapshot, &run.cancel).await? {
+                        Some((shorter, _)) => {
+                            request = shorter;
+                            continue;
+                        }
+                        None => return Ok(Answer::Cancelled(Reply::default())),
+                    },
+                    Err(AgentError::Compaction(_)) if run.cancel.is_cancelled() => {
+                        return Ok(Answer::Cancelled(Reply::default()));
                     }
                     Err(AgentError::Compaction(failure)) => {
                         let text = format!("compaction after an overflow: {failure}");

@@ -33,7 +33,8 @@ impl Reply {
             }
             Event::ThinkingEnd(signature) => {
                 self.end_text();
-                self.end_thinking(signature, true);
+                // An empty one signs nothing, and is no redacted block.
+                self.end_thinking(signature.filter(|it| !it.is_empty()), true);
             }
             Event::ToolCall(call) => {
                 self.end_text();

@@ -29,7 +29,7 @@ fn is_zero(n: &u64) -> bool {
 impl Usage {
     /// So many tokens in and out, no cache.
     pub fn new(input: u64, output: u64) -> Usage {
-        Usage { input, output, total_tokens: input + output, ..Usage::default() }
+        Usage { input, output, total_tokens: input.saturating_add(output), ..Usage::default() }
     }
 
     /// Tokens of the request.

@@ -10,6 +10,7 @@ mod calls;
 mod cancel;
 mod context;
 mod crash;
+mod hostile;
 mod kill;
 #[cfg(feature = "llm")]
 mod llm;

@@ -1,0 +1,98 @@
+//! Writing steps down, while others may write as well.
+
+use forkwood::{AppendOptions, Body, Compaction, Durability, EntryId, ErrorKind};
+
+use super::Agent;
+use crate::{AgentError, AgentEvent, Usage};
+
+/// How often a step is written again where others write at the same time.
+const CONFLICTS: u32 = 16;
+
+impl Agent {
+    pub(super) async fn append(&mut self, bodies: Vec<Body>) -> Result<Vec<EntryId>, AgentError> {
+        self.append_with(bodies, None).await
+    }
+
+    /// On disk before this returns, whatever the session is set to.
+    pub(super) async fn append_synced(
+        &mut self,
+        bodies: Vec<Body>,
+    ) -> Result<Vec<EntryId>, AgentError> {
+        self.append_with(bodies, Some(Durability::Sync)).await
+    }
+
+    async fn append_with(
+        &mut self,
+        bodies: Vec<Body>,
+        durability: Option<Durability>,
+    ) -> Result<Vec<EntryId>, AgentError> {
+        let said: Vec<bool> = bodies.iter().map(|b| matches!(b, Body::Message(_))).collect();
+        let options = AppendOptions { durability, ..AppendOptions::default() };
+        let mut tries = 0;
+        let appended = loop {
+            let error = match self.session.append_batch(bodies.clone(), options.clone()).await {
+                Ok(appended) => break appended,
+                Err(error) => error,
+            };
+            tries += 1;
+            self.after_conflict(error, tries).await?;
+        };
+        let ids = appended.entries.into_iter().zip(said).filter(|(_, said)| *said);
+        Ok(ids.map(|(entry, _)| entry.id).collect())
+    }
+
+    /// A compaction. What others said meanwhile stands before it, and is kept by it.
+    pub(super) async fn append_compaction(
+        &mut self,
+        compaction: Compaction,
+    ) -> Result<EntryId, AgentError> {
+        let mut tries = 0;
+        let entry = loop {
+            match self.session.add_compaction(compaction.clone()).await {
+                Ok(entry) => break entry,
+                Err(error) => {
+                    tries += 1;
+                    self.after_conflict(error, tries).await?;
+                }
+            }
+        };
+        self.config.events.tell(AgentEvent::Compacted { entry: entry.clone() });
+        Ok(entry)
+    }
+
+    /// Makes ready to write again where that may help; else gives the error back.
+    async fn after_conflict(
+        &mut self,
+        error: forkwood::Error,
+        tries: u32,
+    ) -> Result<(), AgentError> {
+        let again = error.kind() == ErrorKind::Conflict
+            && tries <= CONFLICTS
+            && self.take_in_others().await?;
+        if again { Ok(()) } else { Err(error.into()) }
+    }
+
+    /// After a conflict: stands where the lane stands now. False, and nothing changes, where that
+    /// is not behind where this agent stood: somebody went elsewhere with it.
+    ///
+    /// What others say in the middle of a run is no reason to lose a step of it: a tool that has
+    /// run would have run for nothing. Results find their calls wherever they stand.
+    async fn take_in_others(&mut self) -> Result<bool, AgentError> {
+        let mut fresh = self.session.clone();
+        fresh.reload().await?;
+        let (Some(before), Some(now)) = (self.session.leaf(), fresh.leaf()) else {
+            return Ok(false);
+        };
+        let behind = fresh.path_ids(now).await?.contains(before);
+        if behind {
+            self.session = fresh;
+        }
+        Ok(behind)
+    }
+
+    pub(super) fn tell_saved(&self, entries: &[EntryId], usage: Option<Usage>) {
+        for entry in entries {
+            self.config.events.tell(AgentEvent::Saved { entry: entry.clone(), usage });
+        }
+    }
+}
