@@ -9,6 +9,7 @@ mod run;
 mod turn;
 mod write;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use forkwood::{Body, Clock, EntryId, IdSource, Session, SessionStore, Settings};
@@ -25,7 +26,7 @@ use crate::subagent::Subagents;
 use crate::subagent::task::{TaskTool, Tasks};
 use crate::system::system_prompt;
 use crate::tool::{Hook, Tools};
-use crate::{AgentError, Events, Handle, Providers, Retries};
+use crate::{AgentError, Events, Handle, Providers, Retries, SpillFolder};
 
 /// A model at work in a session.
 ///
@@ -71,6 +72,22 @@ pub(crate) struct Config {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) budget: Option<forkwood_context::Config>,
     pub(crate) spill: Option<SharedSpill>,
+    pub(crate) workspace: Option<PathBuf>,
+    /// That of the parent, where this is a sub-agent.
+    pub(crate) parent_results: Option<SpillFolder>,
+}
+
+impl Config {
+    /// Where long outputs of tools go, where nobody said: to the folder of their session.
+    pub(crate) fn results(&self, session: &Session) -> Option<SpillFolder> {
+        match &self.parent_results {
+            Some(parent) => {
+                session.facts().path.as_ref()?;
+                Some(parent.of_subagent(session.id()))
+            }
+            None => SpillFolder::of_session(self.workspace.as_deref()?, session),
+        }
+    }
 }
 
 impl Agent {

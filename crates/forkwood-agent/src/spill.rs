@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use forkwood::SessionId;
+use forkwood::{Session, SessionId};
 use forkwood_context::{Spill, SpillItem};
 
 /// The folder of one session: `<store>/tool-results/<session id>/`. It goes with the session.
@@ -20,6 +20,28 @@ impl SpillFolder {
         let inner =
             Path::new(forkwood::workspace::FOLDER).join("tool-results").join(session.as_str());
         SpillFolder { folder: workspace.join(&inner), shown: inner }
+    }
+
+    /// The folder of a session of a store: where the store looks for it when the session goes.
+    /// `None` where the session is no file, and what it says leaves nothing on disk.
+    pub fn of_session(workspace: &Path, session: &Session) -> Option<SpillFolder> {
+        let path = session.facts().path.as_deref()?;
+        let sessions = path.parent()?;
+        if sessions.file_name()? != "sessions" {
+            return Some(SpillFolder::of_workspace(workspace, session.id()));
+        }
+        let folder = sessions.parent()?.join("tool-results").join(session.id().as_str());
+        let shown = folder.strip_prefix(workspace).unwrap_or(&folder).to_path_buf();
+        Some(SpillFolder { folder, shown })
+    }
+
+    /// The folder of a sub-agent: within that of its parent, with whose session its own goes.
+    #[must_use]
+    pub fn of_subagent(&self, session: &SessionId) -> SpillFolder {
+        SpillFolder {
+            folder: self.folder.join(session.as_str()),
+            shown: self.shown.join(session.as_str()),
+        }
     }
 
     /// Any folder.
@@ -65,7 +87,11 @@ impl SpillFolder {
 
 impl Spill for SpillFolder {
     fn put(&self, item: &SpillItem<'_>) -> io::Result<String> {
-        fs::create_dir_all(&self.folder)?;
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.folder)?;
         let bytes = item.text.as_wtf8();
         for name in [item.name, item.other_name] {
             let plain = Path::new(name).file_name().is_some_and(|file| file == name);

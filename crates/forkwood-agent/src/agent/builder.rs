@@ -24,7 +24,6 @@ pub struct AgentBuilder {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) skills: Option<Skills>,
     pub(crate) subagents: Option<Subagents>,
-    pub(crate) workspace: Option<PathBuf>,
 }
 
 impl Default for AgentBuilder {
@@ -51,13 +50,14 @@ impl Default for AgentBuilder {
                 clock: Arc::new(SystemClock),
                 budget: Some(forkwood_context::Config::default()),
                 spill: None,
+                workspace: None,
+                parent_results: None,
             },
             session: None,
             store: None,
             tools: Vec::new(),
             skills: None,
             subagents: None,
-            workspace: None,
         }
     }
 }
@@ -127,10 +127,11 @@ impl AgentBuilder {
     }
 
     /// The workspace, whose usual folders are looked through for skills and sub-agents where
-    /// these are not given.
+    /// these are not given. Long outputs of tools go to `.forkwood/tool-results` in it, unless
+    /// [`AgentBuilder::spill`] says otherwise.
     #[must_use]
     pub fn workspace(mut self, workspace: impl Into<PathBuf>) -> AgentBuilder {
-        self.workspace = Some(workspace.into());
+        self.config.workspace = Some(workspace.into());
         self
     }
 
@@ -260,7 +261,7 @@ impl AgentBuilder {
                 (store.create(CreateOptions::default()).await?, store)
             }
         };
-        let usual = self.workspace.as_deref();
+        let usual = self.config.workspace.as_deref();
         let skills = self.skills.unwrap_or_else(|| {
             Skills::discover(&usual.map(Skills::default_folders).unwrap_or_default())
         });

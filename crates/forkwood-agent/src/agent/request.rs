@@ -51,6 +51,7 @@ impl Agent {
         }
         let named = plain(now.settings.provider.as_ref());
         let provider = self.config.providers.get(named.as_deref())?.name().to_owned();
+        let results = self.config.results(&self.session);
         let view = match self.pipeline.as_mut() {
             None => seen,
             Some(pipeline) => {
@@ -58,7 +59,8 @@ impl Agent {
                 let asked = Asked::new(&self.config.providers, &now.settings);
                 let input =
                     Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
-                let spill = self.config.spill.as_ref().map(|spill| &*spill.0);
+                let given = self.config.spill.as_ref().map(|spill| &*spill.0);
+                let spill = given.or(results.as_ref().map(|folder| folder as &dyn Spill));
                 // Nothing is written while a summary is waited for, so that it can be dropped.
                 let prepared = tokio::select! {
                     biased;

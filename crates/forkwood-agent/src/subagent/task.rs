@@ -205,6 +205,9 @@ impl TaskTool {
             max_turns: kind.max_turns.unwrap_or(self.config.max_turns),
             always_task: self.config.always_task && kind.may_use(TASK_TOOL),
             events: crate::Events::default(),
+            parent_results: self.config.results(parent),
+            // Of one that leaves nothing, no output is put into a file either.
+            spill: self.config.spill.clone().filter(|_| !self.config.ephemeral_subagents),
             ..self.config.clone()
         };
         let subagents = match kind.may_use(TASK_TOOL) {

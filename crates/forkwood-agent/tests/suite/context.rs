@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use forkwood::EntryKind;
 use forkwood_agent::{
     AgentEvent, Events, FnTool, ProviderErrorKind, Replay, Request, Rule, RunStop,
-    ScriptedProvider, SpillFolder, Step, ToolOutput, Usage,
+    ScriptedProvider, SpillFolder, Step, Subagent, Subagents, ToolOutput, Usage,
 };
 use forkwood_context::estimate::{Estimator, Front};
 use forkwood_context::{Config, is_paired};
@@ -214,4 +214,107 @@ async fn long_outputs_go_to_files_that_tools_can_read() {
     folder.remove().unwrap();
     folder.remove().unwrap();
     assert!(!file.exists());
+}
+
+fn long() -> FnTool<Nothing> {
+    FnTool::new("long", "Long.", |_: Nothing, _run| async {
+        Ok(ToolOutput::text("0123456789".repeat(3000)))
+    })
+}
+
+/// The files below a folder, relative to it.
+fn below(folder: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path.strip_prefix(folder).unwrap().display().to_string()),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn files_of_long_outputs_go_and_come_back_with_their_session() {
+    let workspace = tempfile::tempdir().unwrap();
+    let store = forkwood::SessionStore::open_workspace(workspace.path()).unwrap();
+    let worker = Subagent { name: "worker".into(), description: "w".into(), ..Subagent::default() };
+    let rules = || {
+        vec![
+            Rule::on_text("go").calls("c1", "long", &json!({})),
+            Rule::on_result("c1").calls(
+                "t1",
+                "task",
+                &json!({"prompt": "look", "agent_type": "worker"}),
+            ),
+            Rule::on_text("look").calls("c2", "long", &json!({})),
+            Rule::always().says("ok"),
+        ]
+    };
+    let results = workspace.path().join(".forkwood/tool-results");
+    for how in ["delete", "prune"] {
+        let (_provider, builder) = scripted(rules());
+        let builder = builder
+            .store(store.clone())
+            .tool(long())
+            .subagents(Subagents::of(vec![worker.clone()]))
+            .workspace(workspace.path())
+            .budget(Some(Config::with_budget(4000)));
+        let mut agent = builder.build().await.unwrap();
+        agent.run("go").await.unwrap();
+        let id = agent.session().id().clone();
+        let child = store.subagents(&id).await.unwrap().rows[0].id.clone();
+        let files = below(&results);
+        assert_eq!(files.len(), 2, "{files:?}");
+        assert!(files.iter().any(|file| file.starts_with(&format!("{id}/c1"))), "{files:?}");
+        assert!(
+            files.iter().any(|file| file.starts_with(&format!("{id}/{child}/c2"))),
+            "{files:?}"
+        );
+        drop(agent);
+        match how {
+            "delete" => drop(store.delete(id.as_str()).await.unwrap()),
+            _ => {
+                let before = forkwood::Timestamp::from_micros(i64::MAX);
+                let options = forkwood::PruneOptions { before, dry_run: false };
+                assert_eq!(store.prune(options).await.unwrap().removed.len(), 1);
+            }
+        }
+        assert!(below(&results).is_empty());
+        drop(store.restore(id.as_str()).await.unwrap());
+        assert_eq!(below(&results), files);
+        store.delete(id.as_str()).await.unwrap();
+        store.purge(id.as_str()).await.unwrap();
+        let left = below(workspace.path());
+        assert!(!left.iter().any(|file| file.contains(id.as_str())), "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_kept_nowhere_puts_no_output_into_files() {
+    let workspace = tempfile::tempdir().unwrap();
+    let store = forkwood::SessionStore::open_workspace(workspace.path()).unwrap();
+    let worker = Subagent { name: "worker".into(), description: "w".into(), ..Subagent::default() };
+    let call = json!({"prompt": "look", "agent_type": "worker"});
+    let (provider, builder) = scripted([
+        Rule::on_text("go").calls("t1", "task", &call),
+        Rule::on_text("look").calls("c2", "long", &json!({})),
+        Rule::always().says("ok"),
+    ]);
+    let builder = builder
+        .store(store)
+        .tool(long())
+        .subagents(Subagents::of(vec![worker]))
+        .ephemeral_subagents()
+        .spill(Arc::new(SpillFolder::at(&workspace.path().join("spilled"))))
+        .budget(Some(Config::with_budget(4000)));
+    let mut agent = builder.workspace(workspace.path()).build().await.unwrap();
+    agent.run("go").await.unwrap();
+    assert!(provider.requests().len() >= 4);
+    assert_eq!(below(workspace.path()).len(), 1 + 1, "{:?}", below(workspace.path()));
 }

@@ -1,7 +1,8 @@
 //! Deletion: to a trash, with a log, and back.
 //!
 //! `trash/<microseconds>-<id>/` holds the file under its own name, what lies beside it (torn
-//! tails, a pointer, the sub-agents' sessions), and `origin`, which says where it was.
+//! tails, a pointer, the sub-agents' sessions, long outputs of its tools), and `origin`, which
+//! says where it was.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,6 +15,8 @@ use super::pointer;
 use crate::disk::{Disk, NodeKind, read_from, write_whole};
 use crate::{ErrorKind, Result, StorageError, Trashed};
 
+/// The folder of a store in which each session has one for long outputs of its tools.
+const TOOL_RESULTS: &str = "tool-results";
 const ORIGIN: &str = "origin";
 const LOG: &str = "deletions.log";
 
@@ -56,12 +59,11 @@ pub(super) fn put(
         let name = beside.file_name().unwrap_or_default().to_owned();
         disk.rename(&beside, &item.folder.join(name)).map_err(io(&beside, "move to the trash"))?;
     }
-    let subagents = place.sessions().join(id.as_str());
-    if matches!(place, Place::Store(_))
-        && disk.meta(&subagents).is_ok_and(|meta| meta.kind == NodeKind::Folder)
-    {
-        disk.rename(&subagents, &item.folder.join("subagents-of"))
-            .map_err(io(&subagents, "move to the trash"))?;
+    for (name, folder) in folders_of(place, id) {
+        if disk.meta(&folder).is_ok_and(|meta| meta.kind == NodeKind::Folder) {
+            disk.rename(&folder, &item.folder.join(name))
+                .map_err(io(&folder, "move to the trash"))?;
+        }
     }
     // The lock of a file that is gone guards nothing; whoever waits for it sees `gone`.
     let _ = disk.remove(&lock_path(path));
@@ -122,6 +124,16 @@ fn free_folder(disk: &dyn Disk, place: &Place, name: &str) -> Result<PathBuf> {
     }
     disk.create_folders(&folder).map_err(io(&folder, "make the trash"))?;
     Ok(folder)
+}
+
+/// The folders of a session in a store, each with its name in the trash: the sessions of its
+/// sub-agents, and long outputs of its tools that an agent put into files.
+fn folders_of(place: &Place, id: &SessionId) -> Vec<(&'static str, PathBuf)> {
+    let Place::Store(root) = place else { return Vec::new() };
+    vec![
+        ("subagents-of", place.sessions().join(id.as_str())),
+        ("tool-results-of", root.join(TOOL_RESULTS).join(id.as_str())),
+    ]
 }
 
 /// Torn tails, backups and the pointer of a file.
@@ -218,10 +230,16 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
         let to = match name.to_str() {
             Some(ORIGIN) => continue,
             _ if from == item.file() => continue,
-            Some("subagents-of") => place.sessions().join(item.id.as_str()),
-            _ => folder.join(&name),
+            Some(known) => {
+                let own = folders_of(place, &item.id).into_iter().find(|(name, _)| *name == known);
+                own.map_or_else(|| folder.join(&name), |(_, to)| to)
+            }
+            None => folder.join(&name),
         };
         if disk.meta(&to).is_err() {
+            if let Some(above) = to.parent() {
+                disk.create_folders(above).map_err(io(above, "make"))?;
+            }
             disk.rename(&from, &to).map_err(io(&from, "restore"))?;
         }
     }
