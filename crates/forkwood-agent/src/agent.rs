@@ -1,5 +1,6 @@
 //! The agent.
 
+mod branch;
 mod builder;
 mod calls;
 mod follow;

@@ -41,7 +41,8 @@ impl Agent {
         Ok(ids.map(|(entry, _)| entry.id).collect())
     }
 
-    /// A compaction. What others said meanwhile stands before it, and is kept by it.
+    /// A compaction. What others said meanwhile stands before it, and is kept by it; where it
+    /// keeps nothing, they would be neither in it nor behind it, and that is a conflict.
     pub(super) async fn append_compaction(
         &mut self,
         compaction: Compaction,
@@ -50,6 +51,7 @@ impl Agent {
         let entry = loop {
             match self.session.add_compaction(compaction.clone()).await {
                 Ok(entry) => break entry,
+                Err(error) if compaction.first_kept_entry_id.is_none() => return Err(error.into()),
                 Err(error) => {
                     tries += 1;
                     self.after_conflict(error, tries).await?;

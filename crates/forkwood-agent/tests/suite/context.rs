@@ -318,3 +318,62 @@ async fn what_is_kept_nowhere_puts_no_output_into_files() {
     assert!(provider.requests().len() >= 4);
     assert_eq!(below(workspace.path()).len(), 1 + 1, "{:?}", below(workspace.path()));
 }
+
+#[tokio::test]
+async fn without_a_budget_nothing_is_left_out() {
+    let (provider, builder) = scripted([Rule::always().says("a long answer ".repeat(500))]);
+    let mut agent = builder.budget(None).build().await.unwrap();
+    for _ in 0..100 {
+        agent.run("go on").await.unwrap();
+    }
+    assert_eq!(sent(provider.requests().last().unwrap()).len(), 199);
+    assert!(!kinds(agent.session()).await.contains(&EntryKind::Compaction));
+}
+
+#[tokio::test]
+async fn a_second_agent_goes_on_from_the_summary_and_nobody_rewinds_before_it() {
+    let (_provider, builder) = scripted([
+        Rule::when(is_summary).says("<summary>about names</summary>"),
+        Rule::always().says("ok"),
+    ]);
+    let store = memory();
+    let mut agent = builder.store(store.clone()).build().await.unwrap();
+    agent.run("first").await.unwrap();
+    let early = agent.session().leaf().cloned().unwrap();
+    agent.run("second").await.unwrap();
+    let floor = agent.session().leaf().cloned().unwrap();
+    agent.compact(None).await.unwrap();
+    assert_eq!(agent.session().compaction_floor().await.unwrap(), Some(floor.clone()));
+    let session = agent.session().clone();
+    let (provider, builder) = scripted([Rule::always().says("ok")]);
+    let mut agent = builder.store(store).session(session).build().await.unwrap();
+    agent.run("third").await.unwrap();
+    assert_eq!(provider.requests().len(), 1);
+    let told = sent(&provider.requests()[0]);
+    assert!(told[0].contains("about names") && told.last().unwrap() == "user: third", "{told:?}");
+    let error = agent.rewind(&early, None).await.unwrap_err();
+    assert_eq!(error.storage_kind(), Some(forkwood::ErrorKind::BeforeFloor));
+    agent.rewind(&floor, None).await.unwrap();
+    assert!(!seen(agent.session()).await[0].contains("about names"));
+}
+
+#[tokio::test]
+async fn three_failed_summaries_open_the_breaker_and_the_runs_go_on() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let noted = Arc::clone(&asked);
+    let config =
+        Config { summary: Config::default().summary, fit: true, ..Config::without_layers(2000) };
+    let (_provider, builder) = scripted([
+        Rule::when(move |request| {
+            is_summary(request) && noted.fetch_add(1, Ordering::SeqCst) < usize::MAX
+        })
+        .fails(ProviderErrorKind::Server, "down"),
+        Rule::always().says("a long answer ".repeat(60)),
+    ]);
+    let mut agent = builder.budget(Some(config)).build().await.unwrap();
+    for _ in 0..40 {
+        assert_eq!(agent.run("go on").await.unwrap().stop, RunStop::Done);
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    assert!(!kinds(agent.session()).await.contains(&EntryKind::Compaction));
+}

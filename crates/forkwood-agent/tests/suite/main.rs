@@ -5,6 +5,7 @@
 mod common;
 
 mod agent;
+mod branch;
 mod builtins;
 mod calls;
 mod cancel;
