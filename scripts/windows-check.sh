@@ -17,8 +17,11 @@ cd "$root"
 
 TARGETS=(x86_64-pc-windows-msvc x86_64-pc-windows-gnu)
 SUITES=(trixie-backports unstable) # those of Debian that carry a recent rust-src
+# The program is checked without its agent: what asks models brings crates of TLS. Features are
+# of all crates named here, so that the one of forkwood-context is asked for again.
 crates=(-p forkwood-core -p forkwood-storage -p forkwood -p forkwood-context
-    -p forkwood-formats -p forkwood-view -p forkwood-cli)
+    -p forkwood-formats -p forkwood-view -p forkwood-cli
+    --no-default-features --features forkwood-context/default)
 way=${FORKWOOD_WINDOWS_CHECK:-any}
 output=${CARGO_TARGET_DIR:-$root/target}
 

@@ -18,6 +18,7 @@ use forkwood_context::Pipeline;
 
 pub use builder::AgentBuilder;
 pub use operation::OpenOperation;
+pub use request::ModelSummariser;
 pub(crate) use request::SharedSpill;
 pub use run::{CANCELLED, CUT_OFF, INTERRUPTED, RunOutcome, RunStop};
 

@@ -28,7 +28,8 @@ mod system;
 pub mod tool;
 
 pub use agent::{
-    Agent, AgentBuilder, CANCELLED, CUT_OFF, INTERRUPTED, OpenOperation, RunOutcome, RunStop,
+    Agent, AgentBuilder, CANCELLED, CUT_OFF, INTERRUPTED, ModelSummariser, OpenOperation,
+    RunOutcome, RunStop,
 };
 pub use error::{AgentError, ErrorKind};
 pub use event::{AgentEvent, Events};

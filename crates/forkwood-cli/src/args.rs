@@ -116,6 +116,8 @@ pub(crate) enum Command {
     Rewind(commands::rewind::Args),
     /// Copy the path to an entry into a new session, and print its id
     Fork(commands::fork::Args),
+    /// Sum up what was said so far; the summary stands for it from then on
+    Compact(commands::compact::Args),
     /// Put a bookmark on an entry, or take it away
     Label(commands::label::Args),
     /// Give a session another title

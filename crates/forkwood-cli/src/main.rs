@@ -4,6 +4,8 @@
 //! damaged, 2 wrong usage, 3 the reader of stdout went away, 255 a fault of this program.
 
 mod args;
+#[cfg(feature = "agent")]
+mod chat;
 mod commands;
 mod ctx;
 mod entries;
@@ -12,6 +14,8 @@ mod foreign;
 mod ids;
 mod input;
 mod json;
+#[cfg(feature = "agent")]
+mod model;
 mod output;
 mod place;
 mod render;

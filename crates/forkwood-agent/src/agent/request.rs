@@ -56,7 +56,7 @@ impl Agent {
             None => seen,
             Some(pipeline) => {
                 pipeline.config_mut().rules = self.session.facts().rules;
-                let asked = Asked::new(&self.config.providers, &now.settings);
+                let asked = ModelSummariser::new(&self.config.providers, &now.settings);
                 let input =
                     Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
                 let given = self.config.spill.as_ref().map(|spill| &*spill.0);
@@ -118,11 +118,13 @@ impl Agent {
         if now.settings.model.is_none() {
             now.settings.model = self.config.model.as_deref().map(Into::into);
         }
-        let asked = Asked::new(&self.config.providers, &now.settings);
+        let asked = ModelSummariser::new(&self.config.providers, &now.settings);
         let input = Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
         let instructions: Option<Text> = instructions.map(Into::into);
         let mut own = Pipeline::default();
         let pipeline = self.pipeline.as_mut().unwrap_or(&mut own);
+        // Another session may have been opened since the last request.
+        pipeline.config_mut().rules = self.session.facts().rules;
         let prepared = tokio::select! {
             biased;
             prepared = pipeline.compact(input, instructions.as_ref(), &asked) => prepared?,
@@ -147,18 +149,21 @@ impl Agent {
     }
 }
 
-/// The model of the session, as the one that writes summaries.
-pub(crate) struct Asked {
+/// A model that writes summaries: that of a session, through its provider.
+#[derive(Clone, Debug)]
+pub struct ModelSummariser {
     provider: Option<Arc<dyn Provider>>,
     model: Option<Text>,
     provider_name: Option<Text>,
 }
 
-impl Asked {
-    pub(crate) fn new(providers: &Providers, settings: &Settings) -> Asked {
+impl ModelSummariser {
+    /// The model that the settings name, at its provider; at the default one where they name
+    /// none. Where there is no such provider, each summary fails.
+    pub fn new(providers: &Providers, settings: &Settings) -> ModelSummariser {
         let named = plain(settings.provider.as_ref());
         let provider = providers.get(named.as_deref()).ok().map(Arc::clone);
-        Asked {
+        ModelSummariser {
             model: settings.model.clone(),
             provider_name: provider.as_ref().map(|it| it.name().into()),
             provider,
@@ -167,7 +172,7 @@ impl Asked {
 }
 
 #[async_trait]
-impl Summariser for Asked {
+impl Summariser for ModelSummariser {
     async fn summarise(&self, request: SummaryRequest) -> Result<SummaryReply, SummaryError> {
         let failed = |what: &dyn std::fmt::Display| SummaryError::new(what.to_string());
         let provider =

@@ -3,6 +3,7 @@
 pub(crate) mod append;
 pub(crate) mod branches;
 pub(crate) mod check;
+pub(crate) mod compact;
 pub(crate) mod completion;
 pub(crate) mod context;
 pub(crate) mod diff;
@@ -43,6 +44,7 @@ pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
         Command::Append(args) => append::run(ctx, args).await,
         Command::Rewind(args) => rewind::run(ctx, args).await,
         Command::Fork(args) => fork::run(ctx, args).await,
+        Command::Compact(args) => compact::run(ctx, args).await,
         Command::Label(args) => label::run(ctx, args).await,
         Command::Rename(args) => rename::run(ctx, args).await,
         Command::Branches(args) => branches::run(ctx, args).await,
