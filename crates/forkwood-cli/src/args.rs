@@ -118,6 +118,9 @@ pub(crate) enum Command {
     Fork(commands::fork::Args),
     /// Sum up what was said so far; the summary stands for it from then on
     Compact(commands::compact::Args),
+    /// Talk with a model; every step is kept in the session
+    #[cfg(feature = "agent")]
+    Chat(commands::chat::Args),
     /// Put a bookmark on an entry, or take it away
     Label(commands::label::Args),
     /// Give a session another title

@@ -8,6 +8,8 @@ pub(crate) mod code {
     pub(crate) const FAILED: u8 = 1;
     pub(crate) const USAGE: u8 = 2;
     pub(crate) const BROKEN_PIPE: u8 = 3;
+    #[cfg(feature = "agent")]
+    pub(crate) const INTERRUPTED: u8 = 130;
     pub(crate) const INTERNAL: u8 = 255;
 }
 

@@ -109,6 +109,15 @@ impl Output {
         }
     }
 
+    /// Tells people a line beside the data, on stderr, in a style. Whatever comes from a session
+    /// in it must be safe already.
+    #[cfg(feature = "agent")]
+    pub(crate) fn aside(&mut self, style: anstyle::Style, line: impl std::fmt::Display) {
+        if !self.quiet && !self.json {
+            let _ = writeln!(self.errors, "{}", paint(style, line));
+        }
+    }
+
     /// Asks a question on stderr, where somebody can answer.
     pub(crate) fn ask(&mut self, question: &str) -> Option<String> {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {

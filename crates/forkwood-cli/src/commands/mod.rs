@@ -2,6 +2,8 @@
 
 pub(crate) mod append;
 pub(crate) mod branches;
+#[cfg(feature = "agent")]
+pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod completion;
@@ -45,6 +47,8 @@ pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
         Command::Rewind(args) => rewind::run(ctx, args).await,
         Command::Fork(args) => fork::run(ctx, args).await,
         Command::Compact(args) => compact::run(ctx, args).await,
+        #[cfg(feature = "agent")]
+        Command::Chat(args) => chat::run(ctx, args),
         Command::Label(args) => label::run(ctx, args).await,
         Command::Rename(args) => rename::run(ctx, args).await,
         Command::Branches(args) => branches::run(ctx, args).await,

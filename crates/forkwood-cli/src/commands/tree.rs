@@ -30,35 +30,43 @@ pub(crate) struct Args {
 }
 
 /// Columns of a summary where nobody asked for a width.
-const SUMMARY: usize = 200;
+pub(crate) const SUMMARY: usize = 200;
 
 pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let session = target::open_session(ctx, &args.session, !args.no_bridge).await?;
     let style = if args.ascii { Style::Ascii } else { Style::Unicode };
     let rows = tree::load(&session, SUMMARY, style).await?;
     if ctx.json() {
-        let rows =
-            rows.iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>();
-        let rows = rows.map_err(|error| {
-            CliError::new(ErrorKind::Invalid, format!("a row cannot be JSON: {error}"))
-        })?;
         let mut out = ObjectWriter::new();
-        out.raw("leaf", &json::id(session.leaf())).raw("rows", &join_array(rows));
+        out.raw("leaf", &json::id(session.leaf())).raw("rows", &rows_json(&rows)?);
         ctx.out.json(out.finish())?;
         return Ok(Outcome::Done);
     }
     ctx.out.page();
     heading(ctx, &session)?;
-    let short = Short::new(rows.iter().map(|row| &row.id));
-    for row in &rows {
-        draw(ctx, row, style, &short)?;
-    }
-    ctx.out.flush()?;
+    draw_all(ctx, &rows, style)?;
     if rows.is_empty() {
         ctx.out.note("the session has no entries yet");
     }
     tell_diagnostics(ctx, &session).await;
     Ok(Outcome::Done)
+}
+
+/// Rows as JSON.
+pub(crate) fn rows_json(rows: &[Row]) -> Result<String> {
+    let rows = rows.iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>();
+    rows.map(join_array).map_err(|error| {
+        CliError::new(ErrorKind::Invalid, format!("a row cannot be JSON: {error}"))
+    })
+}
+
+/// Draws rows, one a line.
+pub(crate) fn draw_all(ctx: &mut Ctx, rows: &[Row], style: Style) -> Result {
+    let short = Short::new(rows.iter().map(|row| &row.id));
+    for row in rows {
+        draw(ctx, row, style, &short)?;
+    }
+    ctx.out.flush()
 }
 
 fn draw(ctx: &mut Ctx, row: &Row, style: Style, short: &Short) -> Result {

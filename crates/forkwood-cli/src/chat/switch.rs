@@ -1,0 +1,86 @@
+//! Other settings: `/model`, `/thinking`, and `/compact`.
+
+use crate::commands::context::{model, model_name};
+use crate::ctx::Ctx;
+use crate::error::{CliError, Result};
+use crate::json;
+use forkwood::Settings;
+
+use super::turn::or_stopped;
+use super::{Chat, events, setup};
+
+impl Chat {
+    /// Shows the model, or changes it. A name with a slash may name the provider first.
+    pub(super) async fn model(&mut self, ctx: &mut Ctx, name: Option<&str>) -> Result {
+        self.agent.session_mut().reload().await?;
+        let now = self.settings().await?;
+        if let Some(name) = name {
+            let known = self.agent.providers().names();
+            let split = name.split_once('/').filter(|(provider, model)| {
+                known.iter().any(|known| known == provider) && !model.is_empty()
+            });
+            let current = now.provider.as_ref().map(|it| it.to_string_lossy().into_owned());
+            let current = current.filter(|current| known.contains(current));
+            let default = self.setup.chosen.provider.clone();
+            let (provider, model) = match split {
+                Some((provider, model)) => (provider.to_owned(), model),
+                None => (current.unwrap_or(default), name),
+            };
+            self.agent.set_model(model, Some(&provider)).await?;
+            // This is what is wanted now, whatever the arguments said.
+            self.to_set = false;
+        }
+        self.tell_settings(ctx, "model").await
+    }
+
+    /// Shows how much the model thinks, or changes it.
+    pub(super) async fn thinking(&mut self, ctx: &mut Ctx, level: Option<&str>) -> Result {
+        self.agent.session_mut().reload().await?;
+        if let Some(level) = level {
+            if level.contains(char::is_whitespace) {
+                return Err(CliError::usage("a thinking level is one word"));
+            }
+            self.agent.set_thinking_level(level).await?;
+            self.setup.thinking = None;
+        }
+        self.tell_settings(ctx, "thinking").await
+    }
+
+    async fn tell_settings(&mut self, ctx: &mut Ctx, event: &str) -> Result {
+        let now = self.settings().await?;
+        if ctx.json() {
+            let mut out = events::object(event);
+            out.raw("model", &model(&now))
+                .raw("thinkingLevel", &json::text(now.thinking_level.as_ref()));
+            return events::print(ctx, out);
+        }
+        let level = now.thinking_level.as_ref().map(ToString::to_string);
+        let level = level.unwrap_or_else(|| "as the model likes".to_owned());
+        let providers = self.agent.providers().names().join(", ");
+        ctx.out.done(format!("model {}, thinking: {level}", model_name(&now)));
+        ctx.out.done(format!("providers: {providers}"));
+        Ok(())
+    }
+
+    /// The settings of the session; before the first turn, those it will begin with.
+    async fn settings(&self) -> Result<Settings> {
+        let mut now = setup::settings(self.agent.session()).await?;
+        if now.model.is_none() {
+            now.model = Some(self.setup.chosen.model.as_str().into());
+            now.provider = Some(self.setup.chosen.provider.as_str().into());
+        }
+        if now.thinking_level.is_none() {
+            now.thinking_level = self.setup.thinking.as_deref().map(Into::into);
+        }
+        Ok(now)
+    }
+
+    /// Sums up what was said.
+    pub(super) async fn compact(&mut self, ctx: &mut Ctx, words: Option<&str>) -> Result {
+        or_stopped(&mut self.interrupts, self.agent.compact(words)).await?;
+        while let Ok(event) = self.events.try_recv() {
+            self.screen.event(ctx, event)?;
+        }
+        Ok(())
+    }
+}
