@@ -48,10 +48,8 @@ impl Chat {
         }
         for (name, sum) in [("this branch", branch), ("the session", all)] {
             let Usage { input, output, cache_read, cache_write, .. } = sum.usage;
-            let mut line = format!(
-                "{name:<12} {} requests: {input} tokens in, {output} out",
-                sum.requests
-            );
+            let mut line =
+                format!("{name:<12} {} requests: {input} tokens in, {output} out", sum.requests);
             if cache_read + cache_write > 0 {
                 line.push_str(&format!(", {cache_read} from the cache, {cache_write} into it"));
             }

@@ -102,25 +102,26 @@ impl Chat {
         self.agent.session_mut().reload().await?;
         let session = self.agent.session_mut();
         let here = session.current_leaf().await?;
-        let clear = words.first().is_some_and(|word| word == "--clear");
-        let words = if clear { &words[1..] } else { words };
-        let (entry, rest) = match words {
-            [entry] if clear => (Some(entries::resolve(session, entry).await?), &words[1..]),
-            [first, rest @ ..] if !clear && !rest.is_empty() => {
-                match entries::resolve(session, first).await {
-                    Ok(entry) => (Some(entry), rest),
-                    Err(_) => (here, words),
-                }
-            }
-            _ => (here, words),
+        let (clear, words) = match words {
+            [first, rest @ ..] if first == "--clear" => (true, rest),
+            all => (false, all),
         };
-        if clear && !rest.is_empty() {
-            return Err(CliError::usage("/label --clear [ENTRY]"));
+        let mut label = words.join(" ");
+        let mut entry = here;
+        if clear && !words.is_empty() {
+            // Perhaps by its label, which may have spaces.
+            entry = Some(entries::resolve(session, &label).await?);
+        } else if let [first, rest @ ..] = words
+            && !rest.is_empty()
+            && let Ok(named) = entries::resolve(session, first).await
+        {
+            entry = Some(named);
+            label = rest.join(" ");
         }
         let Some(entry) = entry else {
             return Err(CliError::usage("the session has no entry to label yet"));
         };
-        let label: Option<Text> = (!clear).then(|| rest.join(" ").into());
+        let label: Option<Text> = (!clear).then(|| label.into());
         let written = session.label(&entry, label.clone()).await?;
         if ctx.json() {
             let mut out = events::object("label");

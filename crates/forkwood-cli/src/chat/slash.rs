@@ -88,7 +88,10 @@ mod tests {
         assert_eq!(parse("hi /there").unwrap(), Command::Say("hi /there".into()));
         assert_eq!(parse("//etc is a folder").unwrap(), Command::Say("/etc is a folder".into()));
         assert_eq!(parse("/quit ").unwrap(), Command::Quit);
-        assert_eq!(parse("/compact the plans").unwrap(), Command::Compact(Some("the plans".into())));
+        assert_eq!(
+            parse("/compact the plans").unwrap(),
+            Command::Compact(Some("the plans".into()))
+        );
         let rewind = |past_compaction| Command::Rewind {
             entry: "e1".into(),
             summary: true,
