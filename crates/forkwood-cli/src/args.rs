@@ -34,7 +34,7 @@ Sessions lie in --store DIR, else in $FORKWOOD_DIR, else in .forkwood of the wor
 nearest folder upwards with .forkwood or .git.
 
 Exit status: 0 done, 1 failed, nothing found or damaged, 2 wrong usage, 3 the reader of the \
-output went away, 255 a fault of this program.";
+output went away, 130 a chat stopped with Ctrl-C, 255 a fault of this program.";
 
 /// What every command takes.
 #[derive(Clone, Debug, Args)]

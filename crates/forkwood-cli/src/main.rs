@@ -1,7 +1,8 @@
 //! The `forkwood` program: sessions of AI agents as trees, on the command line.
 //!
 //! Data goes to stdout, messages go to stderr. Exit codes: 0 done, 1 failed or nothing found or
-//! damaged, 2 wrong usage, 3 the reader of stdout went away, 255 a fault of this program.
+//! damaged, 2 wrong usage, 3 the reader of stdout went away, 130 a chat was stopped, 255 a fault of
+//! this program.
 
 mod args;
 #[cfg(feature = "agent")]
