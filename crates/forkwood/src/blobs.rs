@@ -57,12 +57,16 @@ fn large(base64: &str) -> Option<Vec<u8>> {
 }
 
 /// Puts the bytes of named images back into messages. One that is missing, or whose bytes do not
-/// fit its name, becomes a line of text.
+/// fit its name, becomes a line of text; gives the place of its message, and its name.
 ///
 /// # Errors
 /// `io` where a blob is there and the file system does not give it.
-pub async fn inline(storage: &dyn SessionStorage, messages: &mut [Message]) -> Result<()> {
-    for message in messages {
+pub async fn inline(
+    storage: &dyn SessionStorage,
+    messages: &mut [Message],
+) -> Result<Vec<(usize, String)>> {
+    let mut missing = Vec::new();
+    for (at, message) in messages.iter_mut().enumerate() {
         let Content::Blocks(blocks) = &mut message.content else { continue };
         for block in blocks {
             let Block::Image(image) = block else { continue };
@@ -74,11 +78,14 @@ pub async fn inline(storage: &dyn SessionStorage, messages: &mut [Message]) -> R
                     image.source = ImageSource::Inline(encode_base64(&bytes).into());
                 }
                 Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-                _ => *block = Block::text(format!("[image missing: {name}]")),
+                _ => {
+                    *block = Block::text(format!("[image missing: {name}]"));
+                    missing.push((at, name));
+                }
             }
         }
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// Copies the blobs that a body names from one store to another.
@@ -139,9 +146,16 @@ fn contents(body: &mut Body) -> Vec<&mut Content> {
     }
 }
 
-/// Blobs that entries name and the store does not have.
+/// That an entry names a blob which is not there.
+pub(crate) fn missing(entry: EntryId, name: &str) -> Diagnostic {
+    let message = format!("blob {name} is not in the store; a placeholder is shown");
+    Diagnostic::new(DiagnosticKind::MissingBlob, message).of(entry)
+}
+
+/// Blobs that entries name and the store does not have; a file that lies in no store has none.
 pub(crate) async fn findings(session: &Session) -> Result<Vec<Diagnostic>> {
-    if !session.storage().capabilities().blobs {
+    // Other formats name none: their entries need not be read for it.
+    if !session.storage().capabilities().blobs && session.facts().dialect != "native" {
         return Ok(Vec::new());
     }
     let holds = |kind: EntryKind| {
@@ -163,10 +177,7 @@ pub(crate) async fn findings(session: &Session) -> Result<Vec<Diagnostic>> {
         {
             for name in names(&mut stored.entry.body) {
                 if !matches!(session.storage().get_blob(&name).await, Ok(Some(_))) {
-                    let message =
-                        format!("blob {name} is not in the store; a placeholder is shown");
-                    let mut finding = Diagnostic::new(DiagnosticKind::MissingBlob, message)
-                        .of(stored.entry.id.clone());
+                    let mut finding = missing(stored.entry.id.clone(), &name);
                     finding.line = stored.line;
                     finding.offset = stored.offset;
                     found.push(finding);

@@ -1,7 +1,7 @@
 //! What a model would see.
 
 use forkwood_core::fold::{self, FoldRules};
-use forkwood_core::{Entry, EntryId, Message, Settings, Text};
+use forkwood_core::{Diagnostic, Entry, EntryId, Message, Settings, Text};
 use forkwood_storage::PathRead;
 
 /// The context at one entry: its messages, and the entries they come from.
@@ -15,6 +15,7 @@ pub struct Context {
     leaf: Option<EntryId>,
     messages: Vec<Message>,
     entry_ids: Vec<EntryId>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Context {
@@ -29,7 +30,7 @@ impl Context {
         });
         let leaf = entries.last().map(|entry| entry.id.clone());
         let (messages, entry_ids) = fold::into_messages(entries, &rules);
-        Context { rules, settings, leaf, messages, entry_ids }
+        Context { rules, settings, leaf, messages, entry_ids, diagnostics: Vec::new() }
     }
 
     /// The messages, in order.
@@ -40,6 +41,19 @@ impl Context {
     /// The messages and the entries behind them, given away.
     pub fn into_parts(self) -> (Vec<Message>, Vec<EntryId>) {
         (self.messages, self.entry_ids)
+    }
+
+    /// What the messages lack: blobs that are not in the store.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Takes note of the blobs that messages lack, by the places of these.
+    pub(crate) fn lacks(&mut self, blobs: &[(usize, String)]) {
+        let found = blobs.iter().filter_map(|(at, name)| {
+            self.entry_ids.get(*at).map(|entry| crate::blobs::missing(entry.clone(), name))
+        });
+        self.diagnostics = found.collect();
     }
 
     pub(crate) fn messages_mut(&mut self) -> &mut Vec<Message> {

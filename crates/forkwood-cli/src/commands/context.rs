@@ -97,6 +97,9 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let changes = paired.as_ref().map_or(&[][..], |paired| &paired.changes);
     if !ctx.json() {
         people(ctx, &session, &context, &settings, label.as_ref(), &sent, args.full).await?;
+        for lacking in context.diagnostics() {
+            ctx.out.note(sanitise::line(&lacking.message));
+        }
         for change in changes {
             ctx.out.note(told(change).message);
         }
@@ -115,6 +118,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         .raw("activeToolNames", &tools(&settings))
         .raw("label", &json::text(label.as_ref()));
     let mut diagnostics = session.diagnostics().await?;
+    diagnostics.extend_from_slice(context.diagnostics());
     diagnostics.extend(changes.iter().map(told));
     let diagnostics = json::diagnostics(&diagnostics);
     // A context may be most of the memory there is: its messages are written one by one.

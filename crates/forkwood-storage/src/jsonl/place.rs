@@ -33,6 +33,22 @@ impl Place {
         }
     }
 
+    /// The root of the store in which the place lies. For one file it is told by the folders:
+    /// `root/sessions/*.jsonl` and `root/sessions/<id>/subagents/*.jsonl`.
+    pub(super) fn root(&self) -> Option<PathBuf> {
+        let file = match self {
+            Place::Store(root) => return Some(root.clone()),
+            Place::Folder { .. } => return None,
+            Place::File(file) => file,
+        };
+        let folder = file.parent()?;
+        let sessions = match folder.file_name()?.to_str()? {
+            "subagents" => folder.parent()?.parent()?,
+            _ => folder,
+        };
+        (sessions.file_name()? == "sessions").then(|| sessions.parent().map(Path::to_path_buf))?
+    }
+
     pub(super) fn trash(&self) -> PathBuf {
         match self {
             Place::Store(root) => root.join("trash"),

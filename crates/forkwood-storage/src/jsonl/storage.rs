@@ -27,6 +27,8 @@ pub struct JsonlStorage {
     pub(super) place: Place,
     pub(super) options: JsonlOptions,
     slots: Slots,
+    /// The store whose blobs the entries name.
+    blobs: Option<PathBuf>,
 }
 
 impl JsonlStorage {
@@ -43,11 +45,7 @@ impl JsonlStorage {
                 root.display()
             )));
         }
-        Ok(JsonlStorage {
-            place: Place::Store(root.to_path_buf()),
-            options,
-            slots: Slots::default(),
-        })
+        Ok(JsonlStorage::at(Place::Store(root.to_path_buf()), options))
     }
 
     /// All session files of a folder, in place.
@@ -62,19 +60,28 @@ impl JsonlStorage {
             _ => StorageError::io(folder, "read", error),
         })?;
         let place = Place::Folder { folder: folder.to_path_buf(), recursive };
-        Ok(JsonlStorage { place, options, slots: Slots::default() })
+        Ok(JsonlStorage::at(place, options))
     }
 
-    /// One session file, in place. Links in its path are resolved.
+    /// One session file, in place. Links in its path are resolved. A native one that lies in a
+    /// store shares its blobs.
     ///
     /// # Errors
     /// `not_found`; `unsupported` or `damaged` where it is no session file.
     pub fn file(path: &Path, options: JsonlOptions) -> Result<(JsonlStorage, SessionId)> {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let storage =
-            JsonlStorage { place: Place::File(real.clone()), options, slots: Slots::default() };
-        let id = storage.slot_of(&real)?.id.clone();
-        Ok((storage, id))
+        let mut storage = JsonlStorage::at(Place::File(real.clone()), options);
+        let slot = storage.slot_of(&real)?;
+        // A foreign file in a folder of that name knows nothing of our blobs.
+        if slot.file().dialect.name() != super::native::NAME {
+            storage.blobs = None;
+        }
+        Ok((storage, slot.id.clone()))
+    }
+
+    fn at(place: Place, options: JsonlOptions) -> JsonlStorage {
+        let blobs = place.root();
+        JsonlStorage { place, options, slots: Slots::default(), blobs }
     }
 
     pub(super) fn disk(&self) -> &dyn Disk {
@@ -92,10 +99,14 @@ impl JsonlStorage {
     pub(super) fn root(&self) -> Result<&Path> {
         match &self.place {
             Place::Store(root) => Ok(root),
-            _ => Err(StorageError::unsupported(
-                "blobs and new sessions need a store of Forkwood's own",
-            )),
+            _ => Err(StorageError::unsupported("new sessions need a store of Forkwood's own")),
         }
+    }
+
+    fn blobs(&self) -> Result<&Path> {
+        self.blobs.as_deref().ok_or_else(|| {
+            StorageError::unsupported("blobs need a store of Forkwood's own to lie in")
+        })
     }
 
     /// The open file of a session, up to date.
@@ -191,7 +202,10 @@ impl JsonlStorage {
 #[async_trait]
 impl SessionStorage for JsonlStorage {
     fn capabilities(&self) -> Capabilities {
-        plan::capabilities(self.is_native_place())
+        Capabilities {
+            blobs: self.blobs.is_some(),
+            ..plan::capabilities(self.is_native_place())
+        }
     }
 
     async fn create(&self, new: NewSession) -> Result<SessionFacts> {
@@ -406,11 +420,11 @@ impl SessionStorage for JsonlStorage {
 
     async fn put_blob(&self, bytes: &[u8]) -> Result<String> {
         let now = self.options.clock.now().as_micros();
-        blob_store::put(self.disk(), self.root()?, bytes, now, self.options.lock_wait)
+        blob_store::put(self.disk(), self.blobs()?, bytes, now, self.options.lock_wait)
     }
 
     async fn get_blob(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        blob_store::get(self.disk(), self.root()?, name)
+        blob_store::get(self.disk(), self.blobs()?, name)
     }
 
     async fn rewrite(&self, session: &SessionId, rewrite: Rewrite) -> Result<Rewritten> {

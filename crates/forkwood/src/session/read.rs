@@ -168,7 +168,8 @@ impl Session {
     pub async fn context_at(&self, entry: &EntryId) -> Result<Context> {
         let read = self.storage.path(self.id(), entry, PathStop::Context).await?;
         let mut context = Context::new(read, self.facts.rules);
-        blobs::inline(self.storage.as_ref(), context.messages_mut()).await?;
+        let missing = blobs::inline(self.storage.as_ref(), context.messages_mut()).await?;
+        context.lacks(&missing);
         Ok(context)
     }
 
