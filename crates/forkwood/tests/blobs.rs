@@ -6,11 +6,12 @@ mod common;
 
 use common::{Place, file, text};
 use forkwood::blobs::INLINE_LIMIT;
-use forkwood::blocking::Session;
+use forkwood::blocking::{Session, SessionStore};
 use forkwood::core::message::ImageSource;
 use forkwood::storage::blob::{decode_base64, encode_base64, name_of};
 use forkwood::{
-    Block, Body, Compaction, Content, DiagnosticKind, ForkOptions, Image, Json, Message, Role,
+    Block, Body, Compaction, Content, CreateOptions, DiagnosticKind, ForkOptions, Image, Json,
+    Message, Role,
 };
 
 /// Bytes that differ with `seed`.
@@ -169,6 +170,12 @@ fn a_missing_blob_is_a_finding_and_a_placeholder() {
         let Content::Blocks(blocks) = &context.messages()[0].content else { panic!("no blocks") };
         assert_eq!(blocks[0], Block::text("look"));
         assert_eq!(blocks[1], Block::text(format!("[image missing: {name}]")));
+        let told = context.diagnostics();
+        assert_eq!(told.len(), 1);
+        assert_eq!(
+            (told[0].kind, told[0].entry.as_ref()),
+            (DiagnosticKind::MissingBlob, Some(&id))
+        );
         let found = session.check().unwrap();
         let found: Vec<_> =
             found.iter().filter(|f| f.kind == DiagnosticKind::MissingBlob).collect();
@@ -180,9 +187,7 @@ fn a_missing_blob_is_a_finding_and_a_placeholder() {
         assert!(fork.check().unwrap().iter().any(|f| f.kind == DiagnosticKind::MissingBlob));
         // The same bytes once more heal it.
         session.append(shot(&large)).unwrap();
-        if !damage {
-            assert!(session.check().unwrap().is_empty());
-        }
+        assert!(session.check().unwrap().is_empty());
     }
 }
 
@@ -268,4 +273,47 @@ fn a_log_that_names_no_blob_is_left_alone() {
     let context = session.context().unwrap();
     let Content::Blocks(blocks) = &context.messages()[1].content else { panic!("no blocks") };
     assert!(matches!(&blocks[0], Block::Text { text, .. } if text.to_string().contains("missing")));
+}
+
+#[test]
+fn a_session_opened_by_its_path_has_the_blobs_of_its_store() {
+    let (place, other) = (Place::new(), Place::new());
+    let mut session = place.create();
+    let large = bytes(70_000, 15);
+    session.append(shot(&large)).unwrap();
+    let sub = CreateOptions::default();
+    let mut sub = place.store.create_subagent(&session, "task", "helper", sub).unwrap();
+    sub.append(shot(&large)).unwrap();
+    for path in [file(&session), file(&sub)] {
+        let mut alone = SessionStore::open_file(&path, &[]).unwrap();
+        let context = alone.context().unwrap();
+        assert_eq!(context.messages(), [shot(&large)]);
+        assert!(context.diagnostics().is_empty());
+        assert!(alone.check().unwrap().is_empty(), "{:?}", alone.check());
+        let fork = other.store.fork(&alone, None, ForkOptions::default()).unwrap();
+        assert_eq!(fork.context().unwrap().messages(), [shot(&large)]);
+        assert!(fork.check().unwrap().is_empty());
+        // What is appended by path keeps its bytes in the store, too.
+        alone.append(shot(&bytes(70_000, 16))).unwrap();
+        assert!(is_blob(&stored(&alone, 2)));
+    }
+    assert_eq!(blobs(&other).len(), 1);
+    assert_eq!(blobs(&place).len(), 2);
+}
+
+#[test]
+fn a_file_that_was_carried_off_says_what_it_lacks() {
+    let place = Place::new();
+    let mut session = place.create();
+    let id = session.append(shot(&bytes(70_000, 17))).unwrap();
+    let carried = place.root().join("carried.jsonl");
+    std::fs::copy(file(&session), &carried).unwrap();
+    let alone = SessionStore::open_file(&carried, &[]).unwrap();
+    let context = alone.context().unwrap();
+    for found in [context.diagnostics(), &alone.check().unwrap()] {
+        let found: Vec<_> =
+            found.iter().filter(|f| f.kind == DiagnosticKind::MissingBlob).collect();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].entry.as_ref(), Some(&id));
+    }
 }

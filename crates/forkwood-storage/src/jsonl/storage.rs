@@ -202,10 +202,7 @@ impl JsonlStorage {
 #[async_trait]
 impl SessionStorage for JsonlStorage {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            blobs: self.blobs.is_some(),
-            ..plan::capabilities(self.is_native_place())
-        }
+        Capabilities { blobs: self.blobs.is_some(), ..plan::capabilities(self.is_native_place()) }
     }
 
     async fn create(&self, new: NewSession) -> Result<SessionFacts> {

@@ -165,7 +165,13 @@ fn looking_makes_nothing() {
     let (alone, id) = JsonlStorage::file(&file, JsonlOptions::default()).unwrap();
     assert_eq!(id, s);
     assert_eq!(kind(run(alone.create(NewSession::default()))), "unsupported");
+    // In a store it shares the blobs; outside there is no place for any.
+    assert!(run(alone.put_blob(b"x")).is_ok());
+    let outside = dir.path().join("outside.jsonl");
+    fs::copy(&file, &outside).unwrap();
+    let (alone, _) = JsonlStorage::file(&outside, JsonlOptions::default()).unwrap();
     assert_eq!(kind(run(alone.put_blob(b"x"))), "unsupported");
+    assert_eq!(kind(run(alone.get_blob(&forkwood_storage::blob::name_of(b"x")))), "unsupported");
 }
 
 #[test]
