@@ -124,9 +124,11 @@ fn hint_for(kind: ErrorKind) -> Option<&'static str> {
         ErrorKind::Ambiguous => "give more of it",
         ErrorKind::Conflict => "look at it with `forkwood tree`, or use --on-conflict branch",
         ErrorKind::BeforeFloor => "--past-compaction goes there all the same",
-        ErrorKind::ReadOnly | ErrorKind::NewerVersion => {
-            "`forkwood fork` copies it into a session that can be written"
+        ErrorKind::ReadOnly => {
+            "`forkwood fork` copies it into a session that can be written; --store names a store \
+             elsewhere, where this one cannot be"
         }
+        ErrorKind::NewerVersion => "`forkwood fork` copies it into a session that can be written",
         ErrorKind::Locked => "another process is writing to it; try again",
         ErrorKind::NoSpace => "free some space and try again",
         ErrorKind::Gone => "`forkwood trash` lists what was deleted",

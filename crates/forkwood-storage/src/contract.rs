@@ -68,6 +68,16 @@ pub trait SessionStorage: Send + Sync + fmt::Debug {
     /// `not_found` where there is none; `locked` where it is held open.
     async fn delete(&self, session: &SessionId, idle_only: bool) -> Result<Trashed>;
 
+    /// Whether [`SessionStorage::delete`] with `idle_only` would go on: nobody holds it open, as
+    /// far as this backend can tell. Changes nothing.
+    ///
+    /// # Errors
+    /// `not_found` where there is none, `ambiguous` where several have its id.
+    async fn is_idle(&self, session: &SessionId) -> Result<bool> {
+        let _ = session;
+        Ok(true)
+    }
+
     /// Brings a session back from the trash.
     ///
     /// # Errors

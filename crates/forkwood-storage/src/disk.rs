@@ -138,6 +138,22 @@ pub trait Disk: Send + Sync + fmt::Debug {
     /// `AlreadyExists`, and the system's.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Lets nobody but its owner read a file, where the system has modes.
+    ///
+    /// # Errors
+    /// The system's.
+    fn make_private(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Whether somebody holds a lock file right now. Makes none, waits for nobody.
+    ///
+    /// # Errors
+    /// The system's.
+    fn is_locked(&self, _path: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Removes a file.
     ///
     /// # Errors

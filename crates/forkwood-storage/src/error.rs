@@ -320,7 +320,23 @@ impl StorageError {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::FileTooLarge => StorageError::NoSpace { path, source },
+            io::ErrorKind::ReadOnlyFilesystem => {
+                let reason = format!("cannot {doing}: {source}");
+                StorageError::ReadOnly { path, reason }
+            }
             _ => StorageError::Io { path, doing, source },
+        }
+    }
+
+    /// Wraps an error of writing. What may not be written has a kind of its own; what may not be
+    /// read, see [`StorageError::io`], has not.
+    pub fn write(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> StorageError {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => StorageError::ReadOnly {
+                path: path.into(),
+                reason: format!("cannot {doing}: {source}"),
+            },
+            _ => StorageError::io(path, doing, source),
         }
     }
 

@@ -69,6 +69,10 @@ impl SessionStorage for MemoryStorage {
         self.0.delete(session, idle_only).await.map(|trashed| Trashed { path: None, ..trashed })
     }
 
+    async fn is_idle(&self, session: &SessionId) -> Result<bool> {
+        self.0.is_idle(session).await
+    }
+
     async fn restore(&self, session: &SessionId) -> Result<SessionFacts> {
         self.0.restore(session).await.map(unplaced)
     }

@@ -303,3 +303,23 @@ fn a_workspace_is_found_from_below() {
     std::fs::create_dir(deep.join(".git")).unwrap();
     assert_eq!(forkwood::workspace::find(&deep), top);
 }
+
+#[test]
+fn a_dry_run_sees_the_writers_that_a_prune_would_see() {
+    let place = Place::new();
+    let mut held = place.store.create(named("held")).unwrap();
+    held.append(Message::user("x")).unwrap();
+    let mut idle = place.store.create(named("idle")).unwrap();
+    idle.append(Message::user("x")).unwrap();
+    // Its writer has gone, and its file is no longer open.
+    drop(idle);
+    let other = place.again();
+    place.clock.advance(20 * DAY);
+    let names = place.names("sessions");
+    let dry = other.prune(PruneOptions { dry_run: true, ..at(10) }).unwrap();
+    assert_eq!(place.names("sessions"), names);
+    let real = other.prune(at(10)).unwrap();
+    assert_eq!(told(&dry), told(&real));
+    assert!(told(&dry).1.contains(&("held", "open")), "{dry:?}");
+    drop(held);
+}

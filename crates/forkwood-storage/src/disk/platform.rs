@@ -3,12 +3,12 @@
 
 #[cfg(all(unix, not(forkwood_portable)))]
 pub(super) use unix::{
-    identity, is_named, mode, open_options, private_folder, read_at, sync_folder,
+    identity, is_named, make_private, mode, open_options, private_folder, read_at, sync_folder,
 };
 
 #[cfg(any(not(unix), forkwood_portable))]
 pub(super) use portable::{
-    identity, is_named, mode, open_options, private_folder, read_at, sync_folder,
+    identity, is_named, make_private, mode, open_options, private_folder, read_at, sync_folder,
 };
 
 #[cfg(all(unix, not(forkwood_portable)))]
@@ -51,6 +51,10 @@ mod unix {
         let mut options = OpenOptions::new();
         options.mode(0o600);
         options
+    }
+
+    pub(in crate::disk) fn make_private(path: &Path) -> io::Result<()> {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
     }
 
     pub(in crate::disk) fn private_folder(path: &Path) -> io::Result<()> {
@@ -111,6 +115,10 @@ mod portable {
 
     pub(in crate::disk) fn open_options() -> OpenOptions {
         OpenOptions::new()
+    }
+
+    pub(in crate::disk) fn make_private(_path: &Path) -> io::Result<()> {
+        Ok(())
     }
 
     pub(in crate::disk) fn private_folder(path: &Path) -> io::Result<()> {

@@ -171,6 +171,25 @@ impl Disk for RealDisk {
         }
     }
 
+    fn make_private(&self, path: &Path) -> io::Result<()> {
+        platform::make_private(path)
+    }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        // Shared, so that two who only look are in nobody's way but a writer's, and in his for a
+        // moment.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }

@@ -42,6 +42,8 @@ struct State {
     syncs: u64,
     writes: u64,
     fail_syncs: bool,
+    /// What every change is refused with.
+    refuse: Option<io::ErrorKind>,
     /// How many operations changed something.
     changes: u64,
     /// The change at which the machine stops.
@@ -97,10 +99,15 @@ impl State {
     /// Counts a change; an error where the machine has stopped.
     fn change(&mut self) -> io::Result<()> {
         self.changes += 1;
+        self.allowed()?;
         match self.stop_at {
             Some(stop) if self.changes > stop => Err(io::Error::other("the machine stopped")),
             _ => Ok(()),
         }
+    }
+
+    fn allowed(&self) -> io::Result<()> {
+        self.refuse.map_or(Ok(()), |kind| Err(kind.into()))
     }
 
     fn touch(&mut self, node: usize) {
@@ -186,6 +193,7 @@ impl SimDisk {
         state.locks.clear();
         state.room = None;
         state.fail_syncs = false;
+        state.refuse = None;
         state.stop_at = None;
     }
 
@@ -197,6 +205,12 @@ impl SimDisk {
     /// From now on a sync fails.
     pub fn fail_syncs(&self, fail: bool) {
         self.state().fail_syncs = fail;
+    }
+
+    /// From now on whatever would change something is refused so: as by a file system that is
+    /// mounted read-only, or by a folder without the right to write. `None`: no longer.
+    pub fn refuse_writes(&self, with: Option<io::ErrorKind>) {
+        self.state().refuse = with;
     }
 
     /// How many writes and syncs there were.
@@ -346,6 +360,7 @@ impl Disk for SimDisk {
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.state().allowed()?;
         self.open_read(path)
     }
 
@@ -439,6 +454,10 @@ impl Disk for SimDisk {
         Ok(())
     }
 
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.state().locks.contains_key(path))
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.change()?;
@@ -471,6 +490,7 @@ impl Disk for SimDisk {
         loop {
             {
                 let mut state = self.state();
+                state.allowed()?;
                 let held = state.locks.get(path).copied().unwrap_or(0);
                 if held == 0 || (shared && held != EXCLUSIVE) {
                     let now = if shared { held + 1 } else { EXCLUSIVE };

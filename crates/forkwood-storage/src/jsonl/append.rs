@@ -27,7 +27,7 @@ pub(super) fn lock(disk: &dyn Disk, file: &Path, wait: Duration) -> Result<Box<d
             waited_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
         },
         std::io::ErrorKind::NotFound => StorageError::Gone { path: file.to_path_buf() },
-        _ => StorageError::io(path, "lock", error),
+        _ => StorageError::write(path, "lock", error),
     })
 }
 
@@ -164,7 +164,7 @@ impl SessionFile {
 
     /// Appends bytes, all of them or none.
     fn append_bytes(&mut self, bytes: &[u8], sync: bool) -> Result<()> {
-        let io = |path: &Path, doing, error| Err(StorageError::io(path, doing, error));
+        let io = |path: &Path, doing, error| Err(StorageError::write(path, doing, error));
         let writer = match self.disk.open_append(&self.path) {
             Ok(writer) => writer,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -207,17 +207,17 @@ impl SessionFile {
     pub(super) fn cut_tail(&mut self, offset: u64) -> Result<()> {
         let doing = |doing| {
             let path = self.path.clone();
-            move |error| StorageError::io(path, doing, error)
+            move |error| StorageError::write(path, doing, error)
         };
-        let torn =
-            read_from(self.file.as_ref(), offset, self.meta.len - offset).map_err(doing("read"))?;
+        let torn = read_from(self.file.as_ref(), offset, self.meta.len - offset)
+            .map_err(|error| StorageError::io(&self.path, "read", error))?;
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for n in 0..1000 {
             let kept = self.path.with_file_name(format!("{name}.torn-{offset}-{n}"));
             match write_whole(self.disk.as_ref(), &kept, &torn, false) {
                 Ok(()) => break,
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(StorageError::io(kept, "keep a torn tail in", error)),
+                Err(error) => return Err(StorageError::write(kept, "keep a torn tail in", error)),
             }
         }
         let writer = self.disk.open_append(&self.path).map_err(doing("open for writing"))?;

@@ -26,14 +26,14 @@ fn path_of(root: &Path, name: &str) -> PathBuf {
 
 fn lock(disk: &dyn Disk, root: &Path, shared: bool, wait: Duration) -> Result<Box<dyn LockGuard>> {
     let folder = folder(root);
-    disk.create_folders(&folder).map_err(|e| StorageError::io(&folder, "make", e))?;
+    disk.create_folders(&folder).map_err(|e| StorageError::write(&folder, "make", e))?;
     let path = folder.join(".lock");
     disk.lock(&path, shared, wait).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => StorageError::Locked {
             path: path.clone(),
             waited_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
         },
-        _ => StorageError::io(&path, "lock", error),
+        _ => StorageError::write(&path, "lock", error),
     })
 }
 
@@ -56,11 +56,11 @@ pub(super) fn put(
         disk.meta(&path).is_ok_and(|meta| meta.kind == NodeKind::File && young(meta.modified));
     if kept && matches!(get(disk, root, &name), Ok(Some(_))) {
         // Whoever wrote it may not have come to this yet.
-        disk.sync_folder(parent).map_err(|e| StorageError::io(parent, "sync", e))?;
+        disk.sync_folder(parent).map_err(|e| StorageError::write(parent, "sync", e))?;
         return Ok(name);
     }
-    disk.create_folders(parent).map_err(|e| StorageError::io(parent, "make", e))?;
-    write_whole(disk, &path, bytes, true).map_err(|e| StorageError::io(&path, "write", e))?;
+    disk.create_folders(parent).map_err(|e| StorageError::write(parent, "make", e))?;
+    write_whole(disk, &path, bytes, true).map_err(|e| StorageError::write(&path, "write", e))?;
     Ok(name)
 }
 
@@ -122,7 +122,7 @@ pub(super) fn sweep(
             let leftover = text.starts_with('.') && text.ends_with(TEMP_SUFFIX);
             let unnamed = is_blob_name(&text) && !named.contains(&text);
             if old && meta.kind == NodeKind::File && (leftover || unnamed) {
-                disk.remove(&path).map_err(|e| StorageError::io(&path, "remove", e))?;
+                disk.remove(&path).map_err(|e| StorageError::write(&path, "remove", e))?;
                 removed += 1;
             }
         }

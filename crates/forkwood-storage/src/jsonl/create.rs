@@ -44,7 +44,7 @@ impl JsonlStorage {
             let path = folder.join(name);
             self.disk()
                 .create_folders(&folder)
-                .map_err(|error| StorageError::io(&folder, "make", error))?;
+                .map_err(|error| StorageError::write(&folder, "make", error))?;
             match write_whole(self.disk(), &path, lines.as_bytes(), false) {
                 Ok(()) => {
                     let slot = self.slot_of(&path)?;
@@ -56,7 +56,7 @@ impl JsonlStorage {
                         return Err(StorageError::SessionExists { session: id });
                     }
                 }
-                Err(error) => return Err(StorageError::io(path, "create", error)),
+                Err(error) => return Err(StorageError::write(path, "create", error)),
             }
         }
         Err(damaged(&folder, "a thousand new names were all taken"))

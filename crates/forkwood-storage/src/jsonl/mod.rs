@@ -11,6 +11,7 @@ pub mod dialect;
 mod facts;
 mod file;
 mod frame;
+mod idle;
 mod index;
 mod list;
 mod native;

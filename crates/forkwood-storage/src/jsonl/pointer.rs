@@ -74,5 +74,5 @@ pub(super) fn write(file: &SessionFile, leaf: Option<&str>) -> Result<()> {
     let mut line = out.finish();
     line.push('\n');
     write_whole(file.disk.as_ref(), &path, line.as_bytes(), true)
-        .map_err(|error| StorageError::io(path, "write", error))
+        .map_err(|error| StorageError::write(path, "write", error))
 }

@@ -2,7 +2,7 @@
 //! and puts that in its place.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use forkwood_core::entry::codec;
 use forkwood_core::{Body, DiagnosticKind, EntryId, EntryKind, Timestamp};
@@ -50,8 +50,23 @@ impl SessionFile {
             out.push(b'\n');
         }
         let version = self.dialect.name().rsplit('-').next().unwrap_or("old").to_owned();
-        self.keep_copy(&version)?;
-        self.replace(&out)
+        self.replace_keeping(&version, &out).map(drop)
+    }
+
+    /// Puts whole new content in the place of the file, and keeps the old one beside it, for its
+    /// owner only like all that is written here.
+    fn replace_keeping(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf> {
+        let kept = self.keep_copy(what)?;
+        self.replace(bytes)?;
+        self.make_private(&kept);
+        Ok(kept)
+    }
+
+    /// Takes a kept file from everybody but its owner. Only once the new one has its place: till
+    /// then the two names are one file, and a rewrite that fails changes nothing of it.
+    fn make_private(&self, kept: &Path) {
+        // The rewrite is done, and would not be undone for it.
+        let _ = self.disk.make_private(kept);
     }
 
     /// Gives the file as it is a second name, so that it stays when it is replaced.
@@ -63,7 +78,7 @@ impl SessionFile {
             match self.disk.link(&self.path, &kept) {
                 Ok(()) => return Ok(kept),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(StorageError::io(kept, "keep a backup as", error)),
+                Err(error) => return Err(StorageError::write(kept, "keep a backup as", error)),
             }
         }
         Err(damaged(&self.path, "has a thousand backups; remove some and try again"))
@@ -72,7 +87,7 @@ impl SessionFile {
     /// Puts whole new content in the place of the file.
     pub(super) fn replace(&mut self, bytes: &[u8]) -> Result<()> {
         write_whole(self.disk.as_ref(), &self.path, bytes, true)
-            .map_err(|error| StorageError::io(&self.path, "rewrite", error))?;
+            .map_err(|error| StorageError::write(&self.path, "rewrite", error))?;
         *self = SessionFile::open(&self.path, &self.disk, &self.formats, self.bridge)?;
         Ok(())
     }
@@ -103,6 +118,26 @@ impl SessionFile {
         Ok(codec::encode(&entry).into_bytes())
     }
 
+    /// The first line with a new generation and the title and metadata as they are now, for
+    /// native files.
+    fn header_as_it_is_now(&self) -> Result<Vec<u8>> {
+        let line = self.first_line()?;
+        if self.dialect.name() != super::native::NAME {
+            return Ok(line);
+        }
+        let mut entry = super::native::decode_native(&line)
+            .map_err(|fault| damaged(&self.path, &format!("line 1: {fault:?}")))?
+            .entry;
+        if let Body::SessionInfo(info) = &mut entry.body {
+            let now = self.info();
+            info.title = now.title.clone().filter(|title| !title.is_empty());
+            info.metadata.clone_from(&now.metadata);
+            // An odd value that was kept for either would stand before it.
+            entry.extra.retain(|(key, _)| *key != *"title" && *key != *"metadata");
+        }
+        Ok(codec::encode(&entry).into_bytes())
+    }
+
     /// Only the header stays. The old file is given to `keep` first.
     pub(super) fn reset(
         &mut self,
@@ -112,10 +147,14 @@ impl SessionFile {
         if self.dialect.name() == super::native::NAME && self.header.session_id.is_empty() {
             return Err(damaged(&self.path, "has no header to keep; repair it first"));
         }
-        let mut out = self.first_line()?;
+        // Later renames go with the log: what they said last moves to the header. Every one of
+        // them has to be read for that.
+        self.go_full()?;
+        let mut out = self.header_as_it_is_now()?;
         out.push(b'\n');
         let kept = keep(self)?;
         self.replace(&out)?;
+        self.make_private(&kept);
         Ok(Rewritten {
             actions: vec!["kept the header, moved the old log to the trash".to_owned()],
             entries: (before.0, u64::from(self.index.len())),
@@ -167,8 +206,7 @@ impl SessionFile {
             out.extend_from_slice(&self.kept_line(at, &keep)?);
             out.push(b'\n');
         }
-        let kept = self.keep_copy("vacuum")?;
-        self.replace(&out)?;
+        let kept = self.replace_keeping("vacuum", &out)?;
         let mut actions = Vec::new();
         if dropped > 0 {
             actions.push(format!("dropped {dropped} entries that nothing needs"));
@@ -334,8 +372,7 @@ impl SessionFile {
         let headless = has(DiagnosticKind::NoHeader);
         if headless || has(DiagnosticKind::Salvaged) || self.has_glued_nuls() {
             let out = self.reframed(headless, now, &mut done.actions)?;
-            done.backup = Some(self.keep_copy("repair")?);
-            self.replace(&out)?;
+            done.backup = Some(self.replace_keeping("repair", &out)?);
         }
         match self.progress.tail {
             Tail::Clean => {}
@@ -349,9 +386,9 @@ impl SessionFile {
                 let writer = self
                     .disk
                     .open_append(&self.path)
-                    .map_err(|e| StorageError::io(&self.path, "open for writing", e))?;
+                    .map_err(|e| StorageError::write(&self.path, "open for writing", e))?;
                 let written = writer.append(b"\n").and_then(|_| writer.sync());
-                written.map_err(|e| StorageError::io(&self.path, "append", e))?;
+                written.map_err(|e| StorageError::write(&self.path, "append", e))?;
                 self.refresh()?;
                 done.actions.push("wrote the missing line end after the last line".to_owned());
             }

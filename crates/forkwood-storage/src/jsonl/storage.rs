@@ -26,7 +26,7 @@ use crate::{
 pub struct JsonlStorage {
     pub(super) place: Place,
     pub(super) options: JsonlOptions,
-    slots: Slots,
+    pub(super) slots: Slots,
     /// The store whose blobs the entries name.
     blobs: Option<PathBuf>,
 }
@@ -264,26 +264,26 @@ impl SessionStorage for JsonlStorage {
 
     async fn delete(&self, session: &SessionId, idle_only: bool) -> Result<Trashed> {
         let path = self.path_of(session)?;
-        let held = self.slots.known(&path);
-        if idle_only {
-            let in_use = held.as_ref().is_some_and(|slot| Arc::strong_count(slot) > 2);
-            drop(held);
-            self.slots.close(&path);
-            let idle = self.disk().open_read(&path).map(|file| file.is_idle());
-            if in_use || !idle.map_err(|error| StorageError::io(&path, "open", error))? {
-                return Err(StorageError::Locked { path, waited_ms: 0 });
-            }
+        if idle_only && !self.idle(&path)? {
+            return Err(StorageError::Locked { path, waited_ms: 0 });
         }
         let slot = self.slot_of(&path)?;
         // Who only tidies up does not wait for who works.
         let wait = if idle_only { Duration::ZERO } else { self.options.lock_wait };
         let _turn = slot.turn(wait)?;
         let now = self.options.clock.now();
-        let item = trash::put(self.disk(), &self.place, &path, session, now)?;
+        let below = trash::below(self.disk(), &self.place, session, |file| self.known_id(file));
+        let item = trash::put(self.disk(), &self.place, &path, session, &below, now)?;
         self.slots.close(&path);
         // Its sub-agents' sessions went with it.
-        self.slots.close_below(&self.place.sessions().join(session.as_str()));
+        for id in below.iter().chain([session]) {
+            self.slots.close_below(&self.place.sessions().join(id.as_str()));
+        }
         Ok(item.trashed())
+    }
+
+    async fn is_idle(&self, session: &SessionId) -> Result<bool> {
+        self.idle(&self.path_of(session)?)
     }
 
     async fn restore(&self, session: &SessionId) -> Result<SessionFacts> {

@@ -40,16 +40,42 @@ impl Item {
     }
 }
 
+/// What went wrong in writing.
 fn io<'p>(path: &'p Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> StorageError + 'p {
-    move |error| StorageError::io(path, doing, error)
+    move |error| StorageError::write(path, doing, error)
 }
 
-/// Moves a session file and what belongs to it to the trash.
+/// Every session below one: the sub-agents of its sub-agents and so on, each once.
+pub(super) fn below(
+    disk: &dyn Disk,
+    place: &Place,
+    id: &SessionId,
+    id_of: impl Fn(&Path) -> Option<SessionId>,
+) -> Vec<SessionId> {
+    let mut found: Vec<SessionId> = Vec::new();
+    let mut next = vec![id.clone()];
+    while let Some(parent) = next.pop() {
+        for file in place.subagent_files(disk, Some(&parent)) {
+            let Some(child) = id_of(&file) else { continue };
+            // A copy may have the id of a session that stays; that one keeps its own.
+            let stays = disk.meta(&place.sessions().join(format!("{child}.jsonl"))).is_ok();
+            if !stays && child != *id && !found.contains(&child) {
+                found.push(child.clone());
+                next.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// Moves a session file and what belongs to it to the trash, with the folders of the sessions
+/// below it.
 pub(super) fn put(
     disk: &dyn Disk,
     place: &Place,
     path: &Path,
     id: &SessionId,
+    below: &[SessionId],
     at: Timestamp,
 ) -> Result<Item> {
     let item = new_item(disk, place, path, id, at)?;
@@ -59,16 +85,35 @@ pub(super) fn put(
         let name = beside.file_name().unwrap_or_default().to_owned();
         disk.rename(&beside, &item.folder.join(name)).map_err(io(&beside, "move to the trash"))?;
     }
-    for (name, folder) in folders_of(place, id) {
-        if disk.meta(&folder).is_ok_and(|meta| meta.kind == NodeKind::Folder) {
-            disk.rename(&folder, &item.folder.join(name))
-                .map_err(io(&folder, "move to the trash"))?;
+    let is_folder = |path: &Path| disk.meta(path).is_ok_and(|meta| meta.kind == NodeKind::Folder);
+    let mut folders = vec![item.folder.clone()];
+    for kind in kinds(place) {
+        // From the deepest up: what a crash leaves is still found below its parent.
+        let kept = item.folder.join(kind.below);
+        for id in below.iter().rev() {
+            let folder = kind.live.join(id.as_str());
+            if is_folder(&folder) {
+                disk.create_folders(&kept).map_err(io(&kept, "make"))?;
+                disk.rename(&folder, &kept.join(id.as_str()))
+                    .map_err(io(&folder, "move to the trash"))?;
+            }
         }
+        let own = kind.live.join(id.as_str());
+        if is_folder(&own) {
+            disk.rename(&own, &item.folder.join(kind.own))
+                .map_err(io(&own, "move to the trash"))?;
+        }
+        // First where it is now, then where it was: between the two it has both names.
+        folders.extend([kept, kind.live].into_iter().filter(|folder| is_folder(folder)));
     }
     // The lock of a file that is gone guards nothing; whoever waits for it sees `gone`.
     let _ = disk.remove(&lock_path(path));
-    // First where it is now, then where it was: between the two it has both names.
-    for folder in [Some(item.folder.as_path()), path.parent()].into_iter().flatten() {
+    if let Some(was_there) = path.parent().map(Path::to_path_buf)
+        && !folders.contains(&was_there)
+    {
+        folders.push(was_there);
+    }
+    for folder in &folders {
         disk.sync_folder(folder).map_err(io(folder, "sync"))?;
     }
     Ok(item)
@@ -126,13 +171,26 @@ fn free_folder(disk: &dyn Disk, place: &Place, name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The folders of a session in a store, each with its name in the trash: the sessions of its
-/// sub-agents, and long outputs of its tools that an agent put into files.
-fn folders_of(place: &Place, id: &SessionId) -> Vec<(&'static str, PathBuf)> {
+/// Folders that a store has for its sessions, each under the session's id.
+struct Kind {
+    /// Where they are.
+    live: PathBuf,
+    /// What that of the session itself is called in the trash.
+    own: &'static str,
+    /// What holds those of its sub-agents and of theirs there, each under its id.
+    below: &'static str,
+}
+
+/// The sessions of sub-agents, and long outputs of tools that an agent put into files.
+fn kinds(place: &Place) -> Vec<Kind> {
     let Place::Store(root) = place else { return Vec::new() };
     vec![
-        ("subagents-of", place.sessions().join(id.as_str())),
-        ("tool-results-of", root.join(TOOL_RESULTS).join(id.as_str())),
+        Kind { live: place.sessions(), own: "subagents-of", below: "subagents-below" },
+        Kind {
+            live: root.join(TOOL_RESULTS),
+            own: "tool-results-of",
+            below: "tool-results-below",
+        },
     ]
 }
 
@@ -224,15 +282,22 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
     if disk.meta(target).is_ok() {
         return Err(StorageError::SessionExists { session: item.id.clone() });
     }
+    let kinds = kinds(place);
     // What belongs to it comes first: the item is one of the trash as long as its file is there.
-    for name in disk.names(&item.folder).map_err(io(&item.folder, "read"))? {
+    for name in
+        disk.names(&item.folder).map_err(|error| StorageError::io(&item.folder, "read", error))?
+    {
         let from = item.folder.join(&name);
         let to = match name.to_str() {
             Some(ORIGIN) => continue,
             _ if from == item.file() => continue,
-            Some(known) => {
-                let own = folders_of(place, &item.id).into_iter().find(|(name, _)| *name == known);
-                own.map_or_else(|| folder.join(&name), |(_, to)| to)
+            Some(name) => {
+                if let Some(kind) = kinds.iter().find(|kind| kind.below == name) {
+                    restore_below(disk, kind, &from)?;
+                    continue;
+                }
+                let own = kinds.iter().find(|kind| kind.own == name);
+                own.map_or(folder, |kind| &kind.live).join(own.map_or(name, |_| item.id.as_str()))
             }
             None => folder.join(&name),
         };
@@ -248,7 +313,7 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             return Err(StorageError::SessionExists { session: item.id.clone() });
         }
-        Err(error) => return Err(StorageError::io(target, "restore", error)),
+        Err(error) => return Err(StorageError::write(target, "restore", error)),
     }
     disk.sync_folder(folder).map_err(io(folder, "sync"))?;
     disk.remove(&item.file()).map_err(io(&item.folder, "tidy"))?;
@@ -256,6 +321,24 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
     let _ = disk.remove_folder(&item.folder);
     log(disk, place, "restore", item)?;
     Ok(target.clone())
+}
+
+/// Brings the folders of the sessions below a session back.
+fn restore_below(disk: &dyn Disk, kind: &Kind, folder: &Path) -> Result<()> {
+    let reading = |error| StorageError::io(folder, "read", error);
+    disk.create_folders(&kind.live).map_err(io(&kind.live, "make"))?;
+    for name in disk.names(folder).map_err(reading)? {
+        // Whatever else stands there is none of ours.
+        let Some(id) = name.to_str().and_then(|name| SessionId::new(name).ok()) else { continue };
+        let (from, to) = (folder.join(&name), kind.live.join(id.as_str()));
+        if disk.meta(&to).is_err() {
+            disk.rename(&from, &to).map_err(io(&from, "restore"))?;
+        }
+    }
+    disk.sync_folder(&kind.live).map_err(io(&kind.live, "sync"))?;
+    // One whose place was taken stays in it.
+    let _ = disk.remove_folder(folder);
+    Ok(())
 }
 
 /// Removes from the trash, for good.

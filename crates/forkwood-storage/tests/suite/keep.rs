@@ -129,6 +129,68 @@ fn a_session_that_is_held_open_is_not_deleted_when_idle_only() {
     run(store.storage.delete(&s, false)).unwrap();
 }
 
+#[test]
+fn sub_agents_of_sub_agents_go_to_the_trash_and_come_back() {
+    each(|store| {
+        let (storage, s) = (store.storage.as_ref(), store.session("s1"));
+        let stays = store.session("s2");
+        let other = subagent(storage, &stays, "other");
+        let mut line = vec![s.clone()];
+        for depth in 0..3 {
+            line.push(subagent(storage, &line[depth], "task"));
+            append(storage, &line[depth + 1], vec![user(1, &format!("depth {depth}"))]);
+        }
+        for top in 0..line.len() {
+            let before: Vec<_> = line.iter().map(|id| entries(storage, id)).collect();
+            run(storage.delete(&line[top], false)).unwrap();
+            for (depth, id) in line.iter().enumerate() {
+                assert_eq!(run(storage.facts(id)).is_ok(), depth < top, "{top} {depth}");
+            }
+            if store.name == "real" {
+                let mut left = all_names(&store.root().join("sessions"));
+                left.retain(|name| !name.starts_with('.'));
+                assert!(line[top + 1..].iter().all(|id| !left.iter().any(|n| n == id.as_str())));
+            }
+            assert!(run(storage.facts(&other)).is_ok());
+            run(storage.restore(&line[top])).unwrap();
+            let after: Vec<_> = line.iter().map(|id| entries(storage, id)).collect();
+            assert_eq!(after, before, "{top}");
+            if store.name == "real" {
+                let left = all_names(&store.root().join("trash"));
+                assert_eq!(left, ["deletions.log"], "nothing stays in the trash");
+            }
+        }
+        run(storage.delete(&s, false)).unwrap();
+        run(storage.purge(Some(&s), Timestamp::default())).unwrap();
+        assert!(line.iter().all(|id| run(storage.facts(id)).is_err()));
+    });
+}
+
+fn all_names(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap();
+    names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn whether_somebody_works_on_a_session_is_told_without_a_trace() {
+    let store = Store::real();
+    let s = store.session("s1");
+    let (storage, other) = (store.storage.as_ref(), store.second().unwrap());
+    let folder = store.root().join("sessions");
+    let names = all_names(&folder);
+    assert!(run(other.is_idle(&s)).unwrap());
+    assert_eq!(all_names(&folder), names, "no lock file was made");
+    append(storage, &s, vec![user(1, "x")]);
+    assert!(!run(other.is_idle(&s)).unwrap(), "its writer holds it open");
+    assert!(run(storage.is_idle(&s)).unwrap(), "nobody else does");
+    assert!(run(other.is_idle(&s)).unwrap());
+    let held = RealDisk.lock(&folder.join(".s1.jsonl.lock"), false, Duration::ZERO).unwrap();
+    assert!(!run(other.is_idle(&s)).unwrap(), "somebody writes");
+    drop(held);
+    assert!(run(other.is_idle(&s)).unwrap());
+    assert_eq!(kind(run(other.is_idle(&sid("s9")))), "not_found");
+}
+
 fn subagent(storage: &dyn SessionStorage, parent: &SessionId, task: &str) -> SessionId {
     let subagent_of = Some((parent.clone(), task.to_owned()));
     run(storage.create(NewSession { subagent_of, ..NewSession::default() })).unwrap().id

@@ -13,5 +13,7 @@ mod keep;
 mod links;
 mod model;
 mod paths;
+mod refused;
+mod rewrites;
 mod semantics;
 mod watch;

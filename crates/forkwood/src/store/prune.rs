@@ -30,7 +30,7 @@ pub struct PruneReport {
 impl SessionStore {
     /// Moves sessions to the trash whose newest user or assistant message is older than a time.
     /// Damaged, empty, open and pinned ones stay. Open are those that a [`Session`] of this
-    /// store, or a writer of another process, still holds; a dry run sees only the former.
+    /// store, or a writer of another process, still holds.
     ///
     /// [`Session`]: crate::Session
     ///
@@ -54,21 +54,21 @@ impl SessionStore {
                 report.skipped.push((row, why));
                 continue;
             }
-            if !options.dry_run {
-                match self.storage.delete(&row.id, true).await {
-                    Ok(_) => {}
-                    Err(error) if error.kind() == ErrorKind::Locked => {
-                        report.skipped.push((row, "open"));
-                        continue;
-                    }
-                    Err(error) if error.kind() == ErrorKind::Ambiguous => {
-                        report.skipped.push((row, "ambiguous"));
-                        continue;
-                    }
-                    Err(error) => return Err(error),
+            let went = match options.dry_run {
+                true => self.storage.is_idle(&row.id).await,
+                false => self.storage.delete(&row.id, true).await.map(|_| true),
+            };
+            match went {
+                Ok(true) => report.removed.push(row),
+                Ok(false) => report.skipped.push((row, "open")),
+                Err(error) if error.kind() == ErrorKind::Locked => {
+                    report.skipped.push((row, "open"));
                 }
+                Err(error) if error.kind() == ErrorKind::Ambiguous => {
+                    report.skipped.push((row, "ambiguous"));
+                }
+                Err(error) => return Err(error),
             }
-            report.removed.push(row);
         }
         Ok(report)
     }
