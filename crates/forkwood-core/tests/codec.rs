@@ -6,7 +6,8 @@ use forkwood_core::entry::codec::{Reader, decode, decode_strict, encode};
 use forkwood_core::entry::{Compaction, CompactionState, Operation, SessionInfo};
 use forkwood_core::json::Object;
 use forkwood_core::{
-    Block, Body, Content, Entry, EntryId, Json, Lane, Message, Role, Text, Timestamp,
+    Block, Body, Content, DiagnosticKind, Entry, EntryId, Json, Lane, Message, Role, Text,
+    Timestamp,
 };
 use proptest::prelude::*;
 
@@ -326,4 +327,66 @@ fn a_field_of_the_wrong_kind_is_kept_and_told() {
     let entry = decode(line, &mut reader).unwrap();
     assert_eq!(reader.into_notes().len(), 2);
     assert_eq!(encode(&entry), r#"{"id":"a","parentId":null,"type":"leaf","leafId":"b"}"#);
+}
+
+#[test]
+fn unknown_fields_inside_known_ones_survive_and_are_reported() {
+    let head = r#"{"id":"a","parentId":null,"type":"#;
+    for (rest, inside) in [
+        (
+            r#""compaction","summary":"s","state":{"model":"m","later":[1e400],"thinkingLevel":"x"}"#,
+            r#""state":{"model":"m","later":[1e400],"thinkingLevel":"x"}"#,
+        ),
+        (
+            r#""session_info","sessionId":"s","version":1,"forkedFrom":{"sessionId":"o","entryId":"e","later":{}}"#,
+            r#""forkedFrom":{"sessionId":"o","entryId":"e","later":{}}"#,
+        ),
+        (
+            r#""context_edit","targetId":"t","replacement":{"later":0,"content":"new"}"#,
+            r#""replacement":{"later":0,"content":"new"}"#,
+        ),
+        (
+            r#""message","message":{"role":"user","content":"x"},"foreign":{"format":"pi","raw":{"r":1},"later":""}"#,
+            r#""foreign":{"format":"pi","raw":{"r":1},"later":""}"#,
+        ),
+    ] {
+        let line = format!("{head}{rest}}}");
+        let mut reader = Reader::lossless();
+        let entry = decode(&line, &mut reader).unwrap();
+        let notes = reader.into_notes();
+        assert_eq!(notes.len(), 1, "{line}: {notes:?}");
+        assert_eq!(notes[0].0, DiagnosticKind::UnknownField);
+        assert!(notes[0].1.contains("later"), "{notes:?}");
+        match &entry.body {
+            Body::Compaction(compaction) => {
+                assert_eq!(compaction.state.as_ref().unwrap().model, Some("m".into()));
+            }
+            Body::SessionInfo(info) => {
+                assert_eq!(info.forked_from.as_ref().unwrap().entry_id, EntryId::from("e"));
+            }
+            Body::ContextEdit { replacement, .. } => {
+                assert_eq!(*replacement, Some(Content::Text("new".into())));
+            }
+            Body::Message(body) => {
+                assert_eq!(body.foreign.as_ref().unwrap().raw.get(), r#"{"r":1}"#)
+            }
+            other => panic!("{other:?}"),
+        }
+        let written = encode(&entry);
+        assert_eq!(written.matches(inside).count(), 1, "{written}");
+        assert_eq!(decode(&written, &mut Reader::lossless()).unwrap(), entry);
+        // Nothing of it enters through an API.
+        let refused = decode_strict(&line).unwrap_err().to_string();
+        assert!(refused.contains("later"), "{refused}");
+    }
+}
+
+#[test]
+fn inner_fields_are_read_in_either_spelling() {
+    let line =
+        r#"{"id":"a","type":"session_info","forked_from":{"session_id":"o","entry_id":"e"}}"#;
+    let mut reader = Reader::lossless();
+    let entry = decode(line, &mut reader).unwrap();
+    assert_eq!(reader.into_notes(), []);
+    assert!(encode(&entry).contains(r#""forkedFrom":{"sessionId":"o","entryId":"e"}"#));
 }

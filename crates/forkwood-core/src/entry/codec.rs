@@ -184,9 +184,13 @@ fn required(kind: EntryKind) -> &'static [&'static str] {
 fn decode_info(take: &mut Take<'_, '_>) -> Result<SessionInfo, CoreError> {
     let forked_from = match take.object("forkedFrom")? {
         Some(json) => {
-            let object = json.as_object().unwrap_or_default();
-            match (object.text("sessionId"), object.text("entryId")) {
+            let mut object = json.as_object().unwrap_or_default();
+            let mut inner = Take::new(&mut object, take.reader(), "forkedFrom");
+            let (session, entry) = (inner.text("sessionId")?, inner.text("entryId")?);
+            let more = !inner.rest()?.is_empty();
+            match (session, entry) {
                 (Some(session_id), Some(entry)) => {
+                    take.keep_if("forkedFrom", more);
                     Some(ForkedFrom { session_id, entry_id: EntryId::from_text(&entry) })
                 }
                 _ => {
@@ -223,9 +227,16 @@ fn decode_message(take: &mut Take<'_, '_>) -> Result<Option<Body>, CoreError> {
     };
     let foreign = match take.object("foreign")? {
         Some(json) => {
-            let object = json.as_object().unwrap_or_default();
-            match (object.text("format"), object.get("raw").map(Json::parse)) {
-                (Some(format), Some(Ok(raw))) => Some(Foreign { format, raw }),
+            let mut object = json.as_object().unwrap_or_default();
+            let mut inner = Take::new(&mut object, take.reader(), "foreign");
+            let format = inner.text("format")?;
+            let raw = inner.raw_or_null("raw").map(Json::from_raw);
+            let more = !inner.rest()?.is_empty();
+            match (format, raw) {
+                (Some(format), Some(raw)) => {
+                    take.keep_if("foreign", more);
+                    Some(Foreign { format, raw })
+                }
                 _ => {
                     take.odd("foreign", "needs format and raw")?;
                     None
@@ -249,7 +260,8 @@ fn decode_compaction(take: &mut Take<'_, '_>) -> Result<Option<Compaction>, Core
                 thinking_level: inner.text("thinkingLevel")?,
                 active_tool_names: inner.texts("activeToolNames")?,
             };
-            inner.rest()?;
+            let more = !inner.rest()?.is_empty();
+            take.keep_if("state", more);
             Some(state)
         }
         None => None,
@@ -290,7 +302,10 @@ fn decode_context_edit(take: &mut Take<'_, '_>) -> Result<Option<Body>, CoreErro
         return Ok(Some(Body::ContextEdit { target_id, replacement: None }));
     }
     let Ok(mut object) = Object::parse(raw.get()) else { return Ok(None) };
-    let content = Take::new(&mut object, take.reader(), "replacement").content("content")?;
+    let mut inner = Take::new(&mut object, take.reader(), "replacement");
+    let content = inner.content("content")?;
+    let more = !inner.rest()?.is_empty();
+    take.keep_if("replacement", more && content.is_some());
     Ok(content.map(|content| Body::ContextEdit { target_id, replacement: Some(content) }))
 }
 

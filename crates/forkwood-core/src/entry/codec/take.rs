@@ -122,10 +122,19 @@ impl<'o, 'j> Take<'o, 'j> {
     /// In strict mode, always.
     pub(super) fn odd(&mut self, camel: &str, problem: &str) -> Result<(), CoreError> {
         self.refuse(camel, problem)?;
+        self.keep_if(camel, true);
+        Ok(())
+    }
+
+    /// Leaves a field among the rest, so that it is written back as it stands in place of what
+    /// was understood of it, if it holds more than that, which is noted already.
+    pub(super) fn keep_if(&mut self, camel: &str, more: bool) {
+        if !more {
+            return;
+        }
         let snake = snake_case(camel);
         self.object.untake(|key| *key == *camel || *key == *snake);
         self.odd.extend([camel.to_owned(), snake]);
-        Ok(())
     }
 
     /// Takes fields whose odd values are not kept: those by which entries hang together.
