@@ -146,8 +146,14 @@ pub fn kind_of(json: &str) -> JsonKind {
 
 /// The string a JSON text is, if it is one.
 pub fn text_of(json: &str) -> Option<Text> {
-    serde_json::from_str(json).ok()
+    match json.len() < LONG_TEXT {
+        true => serde_json::from_str(json).ok(),
+        false => crate::text::unquote(json),
+    }
 }
+
+/// From here on a copy of a text is worth saving.
+const LONG_TEXT: usize = 64 * 1024;
 
 /// The elements of the array a JSON text is, if it is one.
 pub fn elements(json: &str) -> Option<Vec<&RawValue>> {

@@ -12,6 +12,10 @@ use serde::ser::{Error as _, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+mod unquote;
+
+pub(crate) use unquote::unquote;
+
 /// A string of a session file: UTF-8, or WTF-8 where the file holds lone surrogates.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Text(Repr);

@@ -110,6 +110,13 @@ impl<'j> Fields<'j> {
         Some(value)
     }
 
+    /// The text of any value but `null`, as it stands.
+    pub(crate) fn raw(&mut self, key: &'static str) -> Option<&'j str> {
+        let raw = self.object.get(key).filter(|raw| *raw != "null")?;
+        self.taken.push(key);
+        Some(raw)
+    }
+
     pub(crate) fn json_object(&mut self, key: &'static str) -> Option<Json> {
         self.typed(key, "an object", |raw| {
             (json::kind_of(raw) == JsonKind::Object).then(|| Json::parse(raw).ok()).flatten()

@@ -1,4 +1,6 @@
-use super::Text;
+use proptest::prelude::*;
+
+use super::{Text, unquote};
 
 fn parse(json: &str) -> Text {
     serde_json::from_str(json).unwrap()
@@ -32,5 +34,52 @@ fn escaped_form_is_injective() {
 fn not_a_string_is_an_error() {
     for json in ["1", "null", "[1,2]", "{}"] {
         assert!(serde_json::from_str::<Text>(json).is_err(), "{json}");
+    }
+}
+
+/// Pieces of JSON strings, and what may stand in none.
+fn piece() -> impl Strategy<Value = String> {
+    let fixed = vec![
+        "\\n",
+        "\\\"",
+        "\\\\",
+        "\\/",
+        "\\b\\f\\r\\t",
+        "\\u0041",
+        "\\u00e9",
+        "\\uFFFF",
+        "\\u0000",
+        "\\ud83d",
+        "\\ude00",
+        "\\ud83d\\ude00",
+        "\\ud83d\\u0041",
+        "\u{1f600}",
+        "\u{e9}",
+        "\"",
+        "\\",
+        "\\x",
+        "\\u12",
+        "\\u+123",
+        " ",
+    ];
+    prop_oneof![
+        3 => "[a-z]{0,3}",
+        3 => prop::sample::select(fixed).prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_long_text_says_the_same_as_a_short_one(pieces in prop::collection::vec(piece(), 0..8)) {
+        for json in [format!("\"{}\"", pieces.concat()), pieces.concat()] {
+            let parsed: Option<Text> = serde_json::from_str(&json).ok();
+            prop_assert_eq!(unquote(&json), parsed.clone(), "{}", json);
+            // The same beyond the length from which it is decoded in place.
+            if parsed.is_some() && json.starts_with('"') {
+                let long = format!("\"{}{}", "x".repeat(70_000), &json[1..]);
+                let expected: Text = serde_json::from_str(&long).unwrap();
+                prop_assert_eq!(crate::json::text_of(&long), Some(expected));
+            }
+        }
     }
 }

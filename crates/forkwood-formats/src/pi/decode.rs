@@ -74,8 +74,9 @@ fn body(
 ) -> Option<Body> {
     match kind {
         EntryKind::Message => {
-            let raw = fields.json("message")?;
-            message::decode(raw.get(), flavour == Flavour::Log).map(Body::Message)
+            // Not copied first: one message may be most of what memory holds.
+            let raw = fields.raw("message")?;
+            message::decode(raw, flavour == Flavour::Log).map(Body::Message)
         }
         EntryKind::ModelChange => {
             let model = fields.text("modelId")?;
