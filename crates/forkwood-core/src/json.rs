@@ -331,6 +331,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Elements<'a> {
 #[derive(Debug)]
 pub struct ObjectWriter {
     out: String,
+    /// Where in `out` this object has its first field.
+    start: usize,
     hidden: Vec<Text>,
 }
 
@@ -343,7 +345,13 @@ impl Default for ObjectWriter {
 impl ObjectWriter {
     /// An object with no field yet.
     pub fn new() -> ObjectWriter {
-        ObjectWriter { out: String::from("{"), hidden: Vec::new() }
+        ObjectWriter::onto(String::new())
+    }
+
+    /// An object with no field yet, behind what was written before.
+    pub(crate) fn onto(mut out: String) -> ObjectWriter {
+        out.push('{');
+        ObjectWriter { start: out.len(), out, hidden: Vec::new() }
     }
 
     /// Adds a field whose value is JSON text already.
@@ -358,21 +366,40 @@ impl ObjectWriter {
 
     /// Adds a field under a key that may hold lone surrogates.
     pub fn text_key(&mut self, key: &Text, json: &str) -> &mut Self {
-        if self.hidden.contains(key) {
-            return self;
+        if self.key(key) {
+            self.out.push_str(json);
         }
-        if self.out.len() > 1 {
+        self
+    }
+
+    /// Starts a field; `false` where it is to be left out.
+    fn key(&mut self, key: &Text) -> bool {
+        if self.hidden.contains(key) {
+            return false;
+        }
+        if self.out.len() > self.start {
             self.out.push(',');
         }
-        self.out.push_str(&key.to_json());
+        key.push_json(&mut self.out);
         self.out.push(':');
-        self.out.push_str(json);
+        true
+    }
+
+    /// Adds a field that is written in place: its value may be most of what memory holds, and is
+    /// not put together elsewhere first.
+    pub(crate) fn nest(&mut self, key: &str, write: impl FnOnce(String) -> String) -> &mut Self {
+        if self.key(&Text::from(key)) {
+            self.out = write(std::mem::take(&mut self.out));
+        }
         self
     }
 
     /// Adds a string field.
     pub fn text(&mut self, key: &str, value: &Text) -> &mut Self {
-        self.raw(key, &value.to_json())
+        if self.key(&Text::from(key)) {
+            value.push_json(&mut self.out);
+        }
+        self
     }
 
     /// Adds a string field.

@@ -5,7 +5,9 @@ use crate::{Json, Text};
 mod codec;
 
 pub use codec::{decode, encode};
-pub(crate) use codec::{decode_content as codec_decode_content, encode_content as codec_content};
+pub(crate) use codec::{
+    decode_content as codec_decode_content, encode_content_onto as codec_content_onto, encode_onto,
+};
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]

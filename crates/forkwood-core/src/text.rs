@@ -106,10 +106,22 @@ impl Text {
 
     /// The text as a JSON string literal, quotes included. Lone surrogates are escaped.
     pub fn to_json(&self) -> String {
+        let mut out = String::new();
+        self.push_json(&mut out);
+        out
+    }
+
+    /// Writes the same behind what is there.
+    pub(crate) fn push_json(&self, out: &mut String) {
         match &self.0 {
-            Repr::Utf8(text) => quote(text),
+            Repr::Utf8(text) => {
+                let mut bytes = std::mem::take(out).into_bytes();
+                // Serializing a `str` into memory cannot fail, and gives UTF-8.
+                let _ = serde_json::to_writer(&mut bytes, text);
+                *out = String::from_utf8(bytes).unwrap_or_default();
+            }
             Repr::Wtf8(bytes) => {
-                let mut out = String::from("\"");
+                out.push('"');
                 for piece in pieces(bytes) {
                     match piece {
                         Piece::Text(text) => {
@@ -120,7 +132,6 @@ impl Text {
                     }
                 }
                 out.push('"');
-                out
             }
         }
     }

@@ -29,6 +29,9 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let leaf = session.leaf().cloned();
     let context = session.context().await?;
     let settings = settings(&session, &context, leaf.as_ref()).await?;
+    let messages = context.messages().len();
+    // The messages are read once more as entries: not both at once in memory.
+    drop(context);
     let read = match &leaf {
         Some(leaf) => session.context_path(leaf).await?.entries,
         None => Vec::new(),
@@ -50,7 +53,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
             .raw("leaf", &json::id(leaf.as_ref()))
             .raw("model", &model(&settings))
             .raw("thinkingLevel", &json::text(settings.thinking_level.as_ref()))
-            .raw("messages", &context.messages().len().to_string())
+            .raw("messages", &messages.to_string())
             .raw("unanswered", json::boolean(unanswered))
             .raw("last", &json::string(last.map(|last| summary::message(last, 200)).as_deref()))
             .raw("readOnly", &json::string(session.facts().read_only.as_deref()))
@@ -58,7 +61,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         ctx.out.json(out.finish())?;
         return Ok(Outcome::Done);
     }
-    people(ctx, &session, &path, &model_name(&settings), context.messages().len()).await?;
+    people(ctx, &session, &path, &model_name(&settings), messages).await?;
     if unanswered {
         ctx.out.line("The last message waits for an answer.")?;
     }

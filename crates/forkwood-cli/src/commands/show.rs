@@ -1,7 +1,6 @@
 //! `forkwood show`
 
 use forkwood::core::entry::codec;
-use forkwood::core::json::join_array;
 use forkwood::{Lane, Session, Text};
 use forkwood_view::sanitise::{self, Layout};
 use forkwood_view::transcript::{self, Limits};
@@ -50,11 +49,20 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         None => Vec::new(),
     };
     if ctx.json() {
-        let mut out = json::object();
-        out.text("session", &session.facts().shown_id)
-            .raw("leaf", &json::id(path.last().map(|entry| &entry.id)))
-            .raw("entries", &join_array(path.iter().map(codec::encode)));
-        ctx.out.json(out.finish())?;
+        let mut head = json::object();
+        head.text("session", &session.facts().shown_id)
+            .raw("leaf", &json::id(path.last().map(|entry| &entry.id)));
+        // A path may be most of the memory there is: its entries are written one by one.
+        let head = head.finish();
+        ctx.out.piece(head.strip_suffix('}').unwrap_or(&head))?;
+        ctx.out.piece(",\"entries\":[")?;
+        for (at, entry) in path.iter().enumerate() {
+            if at > 0 {
+                ctx.out.piece(",")?;
+            }
+            ctx.out.piece(&codec::encode(entry))?;
+        }
+        ctx.out.json("]}")?;
         return Ok(Outcome::Done);
     }
     ctx.out.page();

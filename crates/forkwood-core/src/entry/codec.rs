@@ -353,7 +353,7 @@ pub fn encode_body(out: &mut ObjectWriter, body: &Body) {
     match body {
         Body::SessionInfo(info) => encode_info(out, info),
         Body::Message(body) => {
-            out.raw("message", &message::encode(&body.message));
+            out.nest("message", |buffer| message::encode_onto(buffer, &body.message));
             if let Some(Foreign { format, raw }) = &body.foreign {
                 let mut inner = ObjectWriter::new();
                 inner.text("format", format).raw("raw", raw.get());
@@ -398,7 +398,7 @@ pub fn encode_body(out: &mut ObjectWriter, body: &Body) {
         }
         Body::CustomMessage { namespace, content, display } => {
             out.text("namespace", namespace)
-                .raw("content", &message::codec_content(content))
+                .nest("content", |buffer| message::codec_content_onto(buffer, content))
                 .raw("display", if *display { "true" } else { "false" });
         }
         Body::ContextEdit { target_id, replacement } => {
@@ -407,7 +407,7 @@ pub fn encode_body(out: &mut ObjectWriter, body: &Body) {
                 None => out.raw("replacement", "null"),
                 Some(content) => {
                     let mut inner = ObjectWriter::new();
-                    inner.raw("content", &message::codec_content(content));
+                    inner.nest("content", |buffer| message::codec_content_onto(buffer, content));
                     out.raw("replacement", &inner.finish())
                 }
             };

@@ -130,9 +130,14 @@ fn decode_image(take: &mut Take<'_, '_>) -> Result<Option<Image>, CoreError> {
 
 /// Writes a message as JSON text.
 pub fn encode(message: &Message) -> String {
-    let mut out = ObjectWriter::new();
+    encode_onto(String::new(), message)
+}
+
+/// Writes a message as JSON text behind what is there.
+pub(crate) fn encode_onto(buffer: String, message: &Message) -> String {
+    let mut out = ObjectWriter::onto(buffer);
     out.text("role", &message.role.as_text())
-        .raw("content", &encode_content(&message.content))
+        .nest("content", |buffer| encode_content_onto(buffer, &message.content))
         .opt_text("toolCallId", message.tool_call_id.as_ref())
         .opt_text("toolName", message.tool_name.as_ref());
     if let Some(is_error) = message.is_error {
@@ -147,16 +152,30 @@ pub fn encode(message: &Message) -> String {
     out.finish()
 }
 
-/// Writes content as JSON text.
-pub(crate) fn encode_content(content: &Content) -> String {
+/// Writes content as JSON text behind what is there.
+pub(crate) fn encode_content_onto(mut buffer: String, content: &Content) -> String {
     match content {
-        Content::Text(text) => text.to_json(),
-        Content::Blocks(blocks) => json::join_array(blocks.iter().map(encode_block)),
+        Content::Text(text) => text.push_json(&mut buffer),
+        Content::Blocks(blocks) => {
+            buffer.push('[');
+            for (at, block) in blocks.iter().enumerate() {
+                if at > 0 {
+                    buffer.push(',');
+                }
+                buffer = encode_block_onto(buffer, block);
+            }
+            buffer.push(']');
+        }
     }
+    buffer
 }
 
-fn encode_block(block: &Block) -> String {
-    let mut out = ObjectWriter::new();
+fn encode_block_onto(mut buffer: String, block: &Block) -> String {
+    if let Block::Other(json) = block {
+        buffer.push_str(json.get());
+        return buffer;
+    }
+    let mut out = ObjectWriter::onto(buffer);
     let rest = match block {
         Block::Text { text, extra } => {
             out.str("type", "text").text("text", text);
@@ -186,7 +205,7 @@ fn encode_block(block: &Block) -> String {
                 .raw("arguments", arguments.get());
             extra
         }
-        Block::Other(json) => return json.get().to_owned(),
+        Block::Other(_) => &[][..],
     };
     extra_fields(&mut out, rest);
     out.finish()
