@@ -4,7 +4,7 @@ use forkwood::{Body, EntryId};
 use forkwood_context::branch_summary::{self, BranchOptions};
 use forkwood_context::estimate::Estimator;
 
-use super::request::Asked;
+use super::request::ModelSummariser;
 use super::{Agent, settings_of};
 use crate::AgentError;
 
@@ -71,7 +71,7 @@ impl Agent {
         if settings.model.is_none() {
             settings.model = self.config.model.as_deref().map(Into::into);
         }
-        let asked = Asked::new(&self.config.providers, &settings);
+        let asked = ModelSummariser::new(&self.config.providers, &settings);
         let summary = branch_summary::summarise(&plan, options, &asked).await?;
         Ok([summary.body].into_iter().chain(summary.usage).collect())
     }

@@ -186,11 +186,7 @@ fn kinds(place: &Place) -> Vec<Kind> {
     let Place::Store(root) = place else { return Vec::new() };
     vec![
         Kind { live: place.sessions(), own: "subagents-of", below: "subagents-below" },
-        Kind {
-            live: root.join(TOOL_RESULTS),
-            own: "tool-results-of",
-            below: "tool-results-below",
-        },
+        Kind { live: root.join(TOOL_RESULTS), own: "tool-results-of", below: "tool-results-below" },
     ]
 }
 
