@@ -137,6 +137,8 @@ pub(crate) enum Command {
     Watch(commands::watch::Args),
     /// Tell everything that is wrong with a session; exit 1 where it is damaged
     Check(commands::check::Args),
+    /// Tell which agent and which conversation a message belongs to
+    Route(commands::route::Args),
     /// Print the path of a session's file
     Path(commands::path::Args),
     /// Move sessions to the trash

@@ -38,15 +38,21 @@ pub struct Resolved {
     pub route: Route,
     /// The session that the route gives.
     pub allocation: Allocation,
-    /// The key to use: the one that the message names if it is a key, else the routed one.
+    /// The key to use: the one that the message names if it is a key, else the routed one; for a
+    /// system message that of the agent's main session.
     pub session_key: String,
     /// The aliases to store for that key.
     pub aliases: Vec<String>,
+    /// The scope to store for that key. A main session has none: it is not about a chat.
+    pub scope: Option<SessionScope>,
 }
 
 impl Router {
     /// Routes a message all the way to a key.
     pub fn resolve(&self, inbound: &Inbound) -> Resolved {
+        if inbound.is_system() {
+            return self.resolve_system(inbound);
+        }
         let route = self.route(&inbound.context);
         let allocation = self.allocate(&route, &inbound.context);
         let given = &inbound.session_key;
@@ -54,7 +60,24 @@ impl Router {
         // `resolveScopeKey`).
         let key = if is_explicit(given) { given } else { &allocation.session_key };
         let aliases = alias::for_key(key, &allocation.session_aliases, given);
-        Resolved { session_key: key.clone(), aliases, route, allocation }
+        let scope = Some(allocation.scope.clone());
+        Resolved { session_key: key.clone(), aliases, scope, route, allocation }
+    }
+
+    /// What comes from the bot itself goes to the main session of the default agent, whatever the
+    /// rules say (PicoClaw `processSystemMessage`).
+    fn resolve_system(&self, inbound: &Inbound) -> Resolved {
+        let mut route = self.route(&inbound.context);
+        route.agent_id = self.default_agent();
+        route.matched_by = "system".to_owned();
+        let allocation = self.allocate(&route, &inbound.context);
+        Resolved {
+            session_key: allocation.main_session_key.clone(),
+            aliases: allocation.main_aliases.clone(),
+            scope: None,
+            route,
+            allocation,
+        }
     }
 
     /// The session of a message on a route.

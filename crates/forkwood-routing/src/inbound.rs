@@ -1,22 +1,40 @@
 //! A message as it comes in.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::text::lower;
 
+/// The channel of messages that come from the bot itself: background work that is done, say.
+/// They run on the main session of the default agent (PicoClaw `agent_message.go`).
+const SYSTEM: &str = "system";
+
 /// A message for an agent, and where it comes from.
+///
+/// Fields are named as PicoClaw names them in JSON, or in camelCase.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inbound {
     /// Where it comes from.
     pub context: Context,
+    /// What the channel tells of its sender. Routing looks at `context.sender_id` alone.
+    #[serde(skip_serializing_if = "Sender::is_empty")]
+    pub sender: Sender,
     /// A session that the caller names. A key (`sk_v1_...`, `agent:...`) is kept; anything else
     /// becomes one more alias.
     #[serde(alias = "sessionKey", skip_serializing_if = "String::is_empty")]
     pub session_key: String,
     /// What was said.
     pub content: String,
+    /// References to what came with it: `media://...`, a path, a URL, a `data:` URL.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<String>,
+    /// How long the media are kept, in the channel's own words. Carried, never looked at.
+    #[serde(alias = "mediaScope", skip_serializing_if = "String::is_empty")]
+    pub media_scope: String,
 }
 
 /// Where a message comes from. Every field may be empty.
@@ -50,12 +68,75 @@ pub struct Context {
     pub message_id: String,
     /// Whether it mentions the bot.
     pub mentioned: bool,
+    /// The message that it answers.
+    #[serde(alias = "replyToMessageId", skip_serializing_if = "String::is_empty")]
+    pub reply_to_message_id: String,
+    /// Who sent that one.
+    #[serde(alias = "replyToSenderId", skip_serializing_if = "String::is_empty")]
+    pub reply_to_sender_id: String,
+    /// What the channel needs to answer. Carried, never looked at.
+    #[serde(alias = "replyHandles", skip_serializing_if = "BTreeMap::is_empty")]
+    pub reply_handles: BTreeMap<String, String>,
+    /// The channel's own fields. Carried, never looked at.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub raw: BTreeMap<String, String>,
 }
 
+/// What a channel tells of a sender. Every field may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sender {
+    /// `telegram`, `slack`, ...
+    pub platform: String,
+    /// The id there.
+    #[serde(alias = "platformId")]
+    pub platform_id: String,
+    /// `platform:id`.
+    #[serde(alias = "canonicalId")]
+    pub canonical_id: String,
+    /// The name to mention.
+    pub username: String,
+    /// The name to show.
+    #[serde(alias = "displayName")]
+    pub display_name: String,
+}
+
+impl Sender {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The fields of [`Inbound`], in both spellings.
+const OF_MESSAGE: &[&str] =
+    &["sender", "session_key", "sessionKey", "content", "media", "media_scope", "mediaScope"];
+
 impl Inbound {
-    /// Reads one from JSON. A field that is not known is refused, and named.
+    /// Reads one from JSON. The fields of `context` may also stand in the message itself, where
+    /// it has no `context`. `null` stands for an empty field.
+    ///
+    /// # Errors
+    /// [`Error::Inbound`] names a field that is not known, or whose value is of another type.
     pub fn from_json(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|cause| Error::Inbound { message: cause.to_string() })
+        let refused = |cause: serde_json::Error| Error::Inbound { message: cause.to_string() };
+        let mut given: Map<String, Value> = serde_json::from_str(text).map_err(refused)?;
+        if !given.contains_key("context") {
+            let (message, context) = given
+                .into_iter()
+                .partition::<Map<String, Value>, _>(|(name, _)| OF_MESSAGE.contains(&&**name));
+            given = message;
+            given.insert("context".to_owned(), Value::Object(context));
+        }
+        given.retain(|_, value| !value.is_null());
+        if let Some(Value::Object(context)) = given.get_mut("context") {
+            context.retain(|_, value| !value.is_null());
+        }
+        serde_json::from_value(Value::Object(given)).map_err(refused)
+    }
+
+    /// Whether it comes from the bot itself, so that it runs on the agent's main session.
+    pub fn is_system(&self) -> bool {
+        lower(self.context.channel.trim()) == SYSTEM
     }
 }
 
@@ -74,6 +155,10 @@ impl Context {
             sender_id: trimmed(&self.sender_id),
             message_id: trimmed(&self.message_id),
             mentioned: self.mentioned,
+            reply_to_message_id: trimmed(&self.reply_to_message_id),
+            reply_to_sender_id: trimmed(&self.reply_to_sender_id),
+            reply_handles: self.reply_handles.clone(),
+            raw: self.raw.clone(),
         }
     }
 }

@@ -23,7 +23,7 @@ pub use allocate::{Allocation, Resolved};
 pub use config::{Config, Dimension, Loaded, Problem, Severity};
 pub use error::{Error, Result};
 pub use identity::{IdentityLinks, Person};
-pub use inbound::{Context, Inbound};
+pub use inbound::{Context, Inbound, Sender};
 pub use route::{Policy, Route, Router};
 pub use scope::{SessionScope, check_same_scope};
 

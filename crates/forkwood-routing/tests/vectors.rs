@@ -29,7 +29,8 @@ fn list(values: &[impl AsRef<str>]) -> Value {
 }
 
 fn answer(resolved: &Resolved) -> Value {
-    let Resolved { route, allocation, session_key, aliases } = resolved;
+    let Resolved { route, allocation, session_key, aliases, scope } = resolved;
+    assert_eq!(scope.as_ref(), Some(&allocation.scope));
     let names: Vec<&str> = route.policy.dimensions.iter().map(|it| it.name()).collect();
     json!({
         "policy_dimensions": list(&names),

@@ -25,6 +25,7 @@ pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod rewind;
 pub(crate) mod rm;
+pub(crate) mod route;
 pub(crate) mod show;
 pub(crate) mod trash;
 pub(crate) mod tree;
@@ -57,6 +58,7 @@ pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
         Command::Resume(args) => resume::run(ctx, args).await,
         Command::Watch(args) => watch::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
+        Command::Route(args) => route::run(ctx, args).await,
         Command::Path(args) => path::run(ctx, args).await,
         Command::Rm(args) => rm::run(ctx, args).await,
         Command::Restore(args) => restore::run(ctx, args).await,
