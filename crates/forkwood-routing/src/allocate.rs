@@ -8,8 +8,8 @@ use crate::identity::Person;
 use crate::inbound::{Context, Inbound};
 use crate::key::{is_explicit, main_alias, main_key};
 use crate::route::{Policy, Route, Router};
-use crate::scope::{SessionScope, VERSION};
 use crate::text::{account_id, agent_id, fold};
+use forkwood::conversation::{SCOPE_VERSION, SessionScope};
 
 /// Stands for every channel and every account in a scope that spans them. No account can be
 /// called so: normalisation leaves no `*`.
@@ -107,7 +107,7 @@ fn scope(route: &Route, context: &Context, sender: &Person) -> SessionScope {
     let channel = fold(&route.channel);
     let channel = if channel.is_empty() { "unknown".to_owned() } else { channel };
     let mut scope = SessionScope {
-        version: VERSION,
+        version: SCOPE_VERSION,
         agent_id: agent_id(&route.agent_id),
         channel,
         account: account_id(&route.account_id),

@@ -20,20 +20,6 @@ pub enum Error {
         /// What, and where in the JSON.
         message: String,
     },
-    /// Two different scopes have one key, because an id holds a delimiter. PicoClaw mixes the two
-    /// conversations; here the second one is refused.
-    #[error(
-        "two conversations meet in {key}: {stored} is there already, {refused} is refused; an id \
-         in one of them holds `|`"
-    )]
-    ScopesMeet {
-        /// The key of both.
-        key: String,
-        /// The scope that has the key, as JSON.
-        stored: String,
-        /// The scope that came second, as JSON.
-        refused: String,
-    },
 }
 
 impl Error {
@@ -41,7 +27,6 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Config { .. } | Error::Inbound { .. } => "invalid",
-            Error::ScopesMeet { .. } => "scopes_meet",
         }
     }
 }

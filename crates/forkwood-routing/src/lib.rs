@@ -11,21 +11,17 @@ pub mod alias;
 mod allocate;
 pub mod config;
 mod error;
-mod go_json;
 mod identity;
 mod inbound;
-pub mod key;
 mod route;
-mod scope;
-pub mod text;
 
 pub use allocate::{Allocation, Resolved};
 pub use config::{Config, Dimension, Loaded, Problem, Severity};
 pub use error::{Error, Result};
+pub use forkwood::conversation::{SessionScope, check_same_scope, key, text};
 pub use identity::{IdentityLinks, Person};
 pub use inbound::{Context, Inbound, Sender};
 pub use route::{Policy, Route, Router};
-pub use scope::{SessionScope, check_same_scope};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

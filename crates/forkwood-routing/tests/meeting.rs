@@ -37,7 +37,7 @@ fn picoclaw_lets_two_meet_and_the_second_is_refused() {
     assert_eq!(one.key(), other.key());
     // Ours beside it.
     let error = check_same_scope(&one, &other).unwrap_err();
-    assert_eq!(error.kind(), "scopes_meet");
+    assert_eq!(error.kind().as_str(), "scopes_meet");
     let text = error.to_string();
     assert!(text.contains(&one.to_json()) && text.contains(&other.to_json()), "{text}");
     assert!(check_same_scope(&one, &one).is_ok());

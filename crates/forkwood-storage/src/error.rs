@@ -46,6 +46,8 @@ pub enum ErrorKind {
     Cycle,
     /// An entry names a parent that is not there.
     MissingParent,
+    /// Two conversations have one session key.
+    ScopesMeet,
 }
 
 impl ErrorKind {
@@ -69,6 +71,7 @@ impl ErrorKind {
         ErrorKind::Duplicate,
         ErrorKind::Cycle,
         ErrorKind::MissingParent,
+        ErrorKind::ScopesMeet,
     ];
 
     /// The stable name.
@@ -92,6 +95,7 @@ impl ErrorKind {
             ErrorKind::Duplicate => "duplicate",
             ErrorKind::Cycle => "cycle",
             ErrorKind::MissingParent => "missing_parent",
+            ErrorKind::ScopesMeet => "scopes_meet",
         }
     }
 
@@ -269,6 +273,20 @@ pub enum StorageError {
         /// The system's error.
         source: io::Error,
     },
+    /// Two different scopes have one key, because an id holds a delimiter. PicoClaw mixes the two
+    /// conversations; here the second one is refused.
+    #[error(
+        "two conversations meet in {key}: {stored} is there already, {refused} is refused; an id \
+         in one of them holds `|`"
+    )]
+    ScopesMeet {
+        /// The key of both.
+        key: String,
+        /// The scope that has the key, as JSON.
+        stored: String,
+        /// The scope that came second, as JSON.
+        refused: String,
+    },
     /// An error of the pure part.
     #[error(transparent)]
     Core(#[from] CoreError),
@@ -303,6 +321,7 @@ impl StorageError {
             StorageError::TooLarge { .. } => ErrorKind::TooLarge,
             StorageError::NoSpace { .. } => ErrorKind::NoSpace,
             StorageError::Io { .. } => ErrorKind::Io,
+            StorageError::ScopesMeet { .. } => ErrorKind::ScopesMeet,
             StorageError::Core(error) => match error.kind() {
                 "duplicate" => ErrorKind::Duplicate,
                 "cycle" => ErrorKind::Cycle,

@@ -28,6 +28,7 @@
 pub mod blobs;
 pub mod blocking;
 mod context;
+pub mod conversation;
 mod session;
 mod store;
 mod tree;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use forkwood_core::entry::SessionInfo;
-use forkwood_core::{Body, Draft, EntryId, Json, Lane, Message, Text};
+use forkwood_core::{Body, Draft, EntryId, Json, Lane, Message, Text, Timestamp};
 use forkwood_storage::{Append, Appended, Durability, Expect, OnConflict, Rewrite, Rewritten};
 
 use super::Session;
@@ -18,6 +18,8 @@ pub struct AppendOptions {
     pub any: bool,
     /// Ids for the entries, so that a retry is the same write.
     pub ids: Vec<EntryId>,
+    /// Times of the entries, for what was said elsewhere before; the storage's clock for the rest.
+    pub times: Vec<Option<Timestamp>>,
     /// How sure the write is before this returns; as the session is set where absent.
     pub durability: Option<Durability>,
     /// What to do when another writer was first.
@@ -66,7 +68,8 @@ impl Session {
         let mut drafts = Vec::with_capacity(bodies.len());
         for (at, body) in bodies.into_iter().enumerate() {
             let id = options.ids.get(at).cloned().unwrap_or_else(|| self.next_id());
-            drafts.push(Draft::new(id, body));
+            let timestamp = options.times.get(at).copied().flatten();
+            drafts.push(Draft { timestamp, ..Draft::new(id, body) });
         }
         self.append_drafts(drafts, options, ours).await
     }

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::text::{agent_id, fold};
+use super::text::{agent_id, fold};
 
 const OPAQUE: &str = "sk_v1_";
 const LEGACY: &str = "agent:";

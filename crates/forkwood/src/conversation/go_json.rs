@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-pub(crate) fn push_string(out: &mut String, text: &str) {
+/// Appends a text as a JSON string.
+pub fn push_string(out: &mut String, text: &str) {
     out.push('"');
     for letter in text.chars() {
         match letter {

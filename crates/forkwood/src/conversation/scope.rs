@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::{Error, Result};
-use crate::go_json::push_string;
-use crate::key::opaque;
-use crate::text::fold;
+use super::go_json::push_string;
+use super::key::opaque;
+use super::text::fold;
+use crate::{Error, Result};
 
 /// The version of scopes.
-pub(crate) const VERSION: u32 = 1;
+pub const SCOPE_VERSION: u32 = 1;
 
 /// A conversation as a set of values. Two messages with an equal scope share their context.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,8 +24,8 @@ pub struct SessionScope {
     pub channel: String,
     /// The bot's account; `*` where the scope spans accounts.
     pub account: String,
-    /// What keeps conversations apart, in the order that is hashed. Texts, not
-    /// [`Dimension`](crate::Dimension)s: scopes that others stored are kept as they are.
+    /// What keeps conversations apart, in the order that is hashed. Texts, not the names of a
+    /// fixed list: scopes that others stored are kept as they are.
     #[serde(serialize_with = "or_null", deserialize_with = "or_default")]
     pub dimensions: Vec<String>,
     /// A value for each dimension.
@@ -101,6 +101,9 @@ impl SessionScope {
 /// Refuses a scope whose key another scope has already. The signature is not escaped, so that
 /// chat `x|sender=bob` and chat `x` with sender `bob` have one key (vectors 64 and 65). PicoClaw
 /// mixes them; the keys stay PicoClaw's here, and the second scope is an error.
+///
+/// # Errors
+/// `scopes_meet`, with both scopes.
 pub fn check_same_scope(stored: &SessionScope, new: &SessionScope) -> Result<()> {
     let key = new.key();
     if stored.key() != key || stored.parts() == new.parts() {
