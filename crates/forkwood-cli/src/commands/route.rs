@@ -118,11 +118,7 @@ fn people(ctx: &mut Ctx, router: &Router, inbound: &Inbound, resolved: &Resolved
     ];
     for (name, value) in rows {
         let value: Vec<_> = value.lines().map(sanitise::line).collect();
-        ctx.out.line(format!(
-            "{} {}",
-            paint(style::ID, &format!("{name:<9}")),
-            value.join("\n")
-        ))?;
+        ctx.out.line(format!("{} {}", paint(style::ID, format!("{name:<9}")), value.join("\n")))?;
     }
     Ok(())
 }
