@@ -82,6 +82,18 @@ pub(crate) struct Globals {
 pub(crate) enum Tool {
     /// Pi: $PI_CODING_AGENT_SESSION_DIR, $PI_CODING_AGENT_DIR/sessions or ~/.pi/agent/sessions
     Pi,
+    /// my-pi-agent: .my_agent_core/sessions of the workspace
+    MyPiAgent,
+}
+
+impl Tool {
+    /// The name of the tool among those of the formats.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Tool::Pi => "pi",
+            Tool::MyPiAgent => "my-pi-agent",
+        }
+    }
 }
 
 /// When to colour.
@@ -116,6 +128,8 @@ pub(crate) enum Command {
     Rewind(commands::rewind::Args),
     /// Copy the path to an entry into a new session, and print its id
     Fork(commands::fork::Args),
+    /// Take the sessions of other tools into the store; nothing is ever taken twice
+    Import(commands::import::Args),
     /// Sum up what was said so far; the summary stands for it from then on
     Compact(commands::compact::Args),
     /// Talk with a model; every step is kept in the session

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use forkwood::storage::PathStop;
 use forkwood::storage::jsonl::Format;
-use forkwood::{EntryId, ErrorKind, Role, Session, Text};
+use forkwood::{EntryId, ErrorKind, Role, Session, Text, workspace};
+use forkwood_formats::import::{self, Environment, Tool};
 use forkwood_formats::pi;
 
+use crate::ctx::Ctx;
 use crate::error::{CliError, Result};
 use crate::time;
 
@@ -16,17 +18,29 @@ pub(crate) fn formats() -> Vec<Arc<dyn Format>> {
     forkwood_formats::formats()
 }
 
-/// The folder in which Pi keeps the sessions of this user.
-pub(crate) fn pi_sessions() -> Result<PathBuf> {
-    let home = std::env::home_dir().ok_or_else(|| {
-        CliError::new(ErrorKind::NotFound, "this user has no home folder to look for Pi's in")
-    })?;
-    let set = |name: &str| std::env::var(name).ok();
-    Ok(pi::place::default_sessions_dir(
-        &home,
-        set("PI_CODING_AGENT_DIR").as_deref(),
-        set("PI_CODING_AGENT_SESSION_DIR").as_deref(),
-    ))
+/// The folders in which a tool keeps the sessions of this user.
+pub(crate) fn places(ctx: &Ctx, tool: &dyn Tool) -> Vec<PathBuf> {
+    tool.places(&Environment {
+        home: std::env::home_dir(),
+        workspace: Some(workspace::find(&ctx.folder)),
+        variable: &|name| std::env::var(name).ok(),
+    })
+}
+
+/// The tool of a name.
+pub(crate) fn tool(name: &str) -> Result<Arc<dyn Tool>> {
+    import::tool(name).ok_or_else(|| {
+        let message = format!("{name}: nothing is known of a tool of this name");
+        CliError::new(ErrorKind::Unsupported, message)
+    })
+}
+
+/// The folder in which a tool keeps the sessions of this user.
+pub(crate) fn sessions_of(ctx: &Ctx, name: &str) -> Result<PathBuf> {
+    places(ctx, tool(name)?.as_ref()).into_iter().next().ok_or_else(|| {
+        let message = format!("this user has no home folder to look for the sessions of {name} in");
+        CliError::new(ErrorKind::NotFound, message)
+    })
 }
 
 /// A context as Pi has it: each message as JSON, and the entry behind it.

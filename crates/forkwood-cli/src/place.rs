@@ -19,8 +19,8 @@ pub(crate) enum Place {
     Store(PathBuf),
     /// A folder with session files of any format.
     Folder(PathBuf),
-    /// The folder of Pi.
-    Pi(PathBuf),
+    /// The folder of another tool.
+    Tool(&'static str, PathBuf),
 }
 
 impl Place {
@@ -29,8 +29,9 @@ impl Place {
         if let Some(dir) = &ctx.globals.dir {
             return Ok(Place::Folder(ctx.absolute(dir)));
         }
-        if ctx.globals.from.is_some() {
-            return foreign::pi_sessions().map(Place::Pi);
+        if let Some(tool) = ctx.globals.from {
+            let folder = foreign::sessions_of(ctx, tool.name())?;
+            return Ok(Place::Tool(tool.name(), folder));
         }
         Ok(Place::Store(store_root(ctx)))
     }
@@ -39,7 +40,8 @@ impl Place {
     pub(crate) fn shown(&self) -> String {
         match self {
             Place::Store(path) | Place::Folder(path) => path.display().to_string(),
-            Place::Pi(path) => format!("Pi's folder {}", path.display()),
+            Place::Tool("pi", path) => format!("Pi's folder {}", path.display()),
+            Place::Tool(name, path) => format!("the folder of {name}, {}", path.display()),
         }
     }
 
@@ -47,12 +49,12 @@ impl Place {
     pub(crate) fn open(&self, ctx: &Ctx, recursive: bool, bridge: bool) -> Result<SessionStore> {
         let storage = match self {
             Place::Store(root) => JsonlStorage::store(root, options(bridge))?,
-            Place::Folder(path) | Place::Pi(path) => {
+            Place::Folder(path) | Place::Tool(_, path) => {
                 if path.symlink_metadata().is_err() {
                     let message = format!("{}: there is no such folder", path.display());
                     return Err(CliError::new(forkwood::ErrorKind::NotFound, message));
                 }
-                let recursive = recursive || matches!(self, Place::Pi(_));
+                let recursive = recursive || matches!(self, Place::Tool(..));
                 JsonlStorage::folder(path, recursive, options(bridge))?
             }
         };
@@ -67,7 +69,7 @@ pub(crate) fn own_store(ctx: &Ctx) -> Result<SessionStore> {
 }
 
 /// `--store`, else `FORKWOOD_DIR`, else `.forkwood` of the workspace.
-fn store_root(ctx: &Ctx) -> PathBuf {
+pub(crate) fn store_root(ctx: &Ctx) -> PathBuf {
     if let Some(store) = &ctx.globals.store {
         return ctx.absolute(store);
     }

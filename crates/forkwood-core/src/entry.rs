@@ -34,12 +34,14 @@ pub struct Draft {
     pub timestamp: Option<Timestamp>,
     /// What it is.
     pub body: Body,
+    /// Fields that this version does not know, of what is copied from elsewhere.
+    pub extra: Vec<(Text, Json)>,
 }
 
 impl Draft {
     /// A draft that takes the time from the storage's clock.
     pub fn new(id: EntryId, body: impl Into<Body>) -> Draft {
-        Draft { id, timestamp: None, body: body.into() }
+        Draft { id, timestamp: None, body: body.into(), extra: Vec::new() }
     }
 }
 

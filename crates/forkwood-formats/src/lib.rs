@@ -4,7 +4,10 @@
 //! reads and writes their lines. The JSONL engine of `forkwood-storage` does the rest: framing,
 //! damage, locks, positions. [`formats`] gives all of them, for the engine to ask in turn.
 //!
-//! **Invariants.** No I/O, no clock, no randomness. No input makes a function here panic or
+//! [`import`] takes sessions of other tools into a store of Forkwood's own.
+//!
+//! **Invariants.** A dialect does no I/O and has no clock and no randomness; what reads or writes
+//! files does so through a `Disk` that is passed in. No input makes a function here panic or
 //! recurse without bound. What is read is never lost: a field that Forkwood has no place for
 //! stays with its entry, and stands again in what is written.
 
@@ -13,6 +16,7 @@ use std::sync::Arc;
 use forkwood_storage::jsonl::Format;
 
 mod fields;
+pub mod import;
 pub mod my_pi_agent;
 pub mod pi;
 mod time;

@@ -300,6 +300,9 @@ pub struct NewSession {
     pub entries: Vec<Entry>,
     /// For a sub-agent's session: its parent and the task it works on.
     pub subagent_of: Option<(SessionId, String)>,
+    /// The caller knows that no session has the id, so that not every header is looked at. A
+    /// file of that name is never overwritten all the same.
+    pub id_is_free: bool,
 }
 
 /// What to list.

@@ -169,8 +169,8 @@ impl SessionStore {
         let new = NewSession {
             id: options.id,
             info,
-            entries: Vec::new(),
             subagent_of: Some((parent.id().clone(), task.to_owned())),
+            ..NewSession::default()
         };
         let facts = self.storage.create(new).await?;
         self.open_exact(&facts.id).await

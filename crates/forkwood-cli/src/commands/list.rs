@@ -72,14 +72,18 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     } else {
         places.push(Place::of(ctx)?);
         if args.all {
-            places.push(Place::Pi(foreign::pi_sessions()?));
+            for tool in forkwood_formats::import::tools() {
+                for folder in foreign::places(ctx, tool.as_ref()) {
+                    places.push(Place::Tool(tool.name(), folder));
+                }
+            }
         }
     }
     for place in &places {
         let listing = match place.open(ctx, args.recursive || !args.flat, true) {
             Ok(store) => store.list(Page { sort, ..Page::default() }).await?,
             // Who does not use that tool has no such folder, and no sessions of it.
-            Err(error) if error.kind == ErrorKind::NotFound.as_str() && is_pi(place) => continue,
+            Err(error) if error.kind == ErrorKind::NotFound.as_str() && is_tool(place) => continue,
             Err(error) => return Err(error),
         };
         rows.extend(listing.rows);
@@ -117,8 +121,8 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn is_pi(place: &Place) -> bool {
-    matches!(place, Place::Pi(_))
+fn is_tool(place: &Place) -> bool {
+    matches!(place, Place::Tool(..))
 }
 
 /// Whether a session belongs to a folder. Its own word counts, not where its file lies.

@@ -10,6 +10,7 @@ pub(crate) mod completion;
 pub(crate) mod context;
 pub(crate) mod diff;
 pub(crate) mod fork;
+pub(crate) mod import;
 pub(crate) mod label;
 pub(crate) mod lanes;
 pub(crate) mod list;
@@ -47,6 +48,7 @@ pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
         Command::Append(args) => append::run(ctx, args).await,
         Command::Rewind(args) => rewind::run(ctx, args).await,
         Command::Fork(args) => fork::run(ctx, args).await,
+        Command::Import(args) => import::run(ctx, args).await,
         Command::Compact(args) => compact::run(ctx, args).await,
         #[cfg(feature = "agent")]
         Command::Chat(args) => chat::run(ctx, args),

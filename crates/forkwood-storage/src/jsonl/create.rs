@@ -26,6 +26,7 @@ impl JsonlStorage {
             None => self.place.sessions(),
         };
         if let Some(id) = &new.id
+            && !new.id_is_free
             && self.path_of(id).is_ok()
         {
             return Err(StorageError::SessionExists { session: id.clone() });

@@ -229,7 +229,7 @@ impl Overlay {
                 lane: lane.clone(),
                 more: if policy.batches { count - 1 - at as u32 } else { 0 },
                 body: body.into_owned(),
-                extra: Vec::new(),
+                extra: draft.extra.clone(),
             };
             let line = file.dialect.encode(&entry)?;
             if let Some(line) = &line {

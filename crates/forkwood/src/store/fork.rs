@@ -64,7 +64,7 @@ impl SessionStore {
             forked_from: Some(ForkedFrom { session_id: facts.shown_id.clone(), entry_id: last }),
             ..SessionInfo::default()
         };
-        let new = NewSession { id: options.id, info, entries, subagent_of: None };
+        let new = NewSession { id: options.id, info, entries, ..NewSession::default() };
         let facts = self.storage.create(new).await?;
         self.open_exact(&facts.id).await
     }

@@ -1,0 +1,6 @@
+//! Taking sessions of other tools into a store.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod crash;
+mod engine;
+mod world;
