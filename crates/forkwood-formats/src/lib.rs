@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use forkwood_storage::jsonl::Format;
 
+pub mod claude_code;
 mod fields;
 pub mod import;
 pub mod my_pi_agent;
@@ -23,7 +24,11 @@ mod time;
 
 /// Every foreign format, in the order in which the engine should ask them.
 pub fn formats() -> Vec<Arc<dyn Format>> {
-    vec![Arc::new(pi::PiFormat), Arc::new(my_pi_agent::MyPiAgentFormat)]
+    vec![
+        Arc::new(pi::PiFormat),
+        Arc::new(my_pi_agent::MyPiAgentFormat),
+        Arc::new(claude_code::ClaudeCodeFormat),
+    ]
 }
 
 #[cfg(test)]

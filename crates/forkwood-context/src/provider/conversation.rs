@@ -65,6 +65,8 @@ pub(super) fn steps(input: &ProviderInput, target: &Target<'_>) -> Vec<Step> {
     let mut ids = CallIds::default();
     let mut out = Vec::new();
     let mut rest = paired.iter().peekable();
+    // What a model thought, where its answer is told in more than one message.
+    let mut thought = Vec::new();
     while let Some(message) = rest.next() {
         match &message.role {
             Role::System | Role::Developer => {
@@ -80,7 +82,8 @@ pub(super) fn steps(input: &ProviderInput, target: &Target<'_>) -> Vec<Step> {
                 }
             }
             Role::Assistant => {
-                let said = said(message, target, &mut ids);
+                let mut said = said(message, target, &mut ids);
+                said.splice(0..0, thought.drain(..));
                 let mut answers = Vec::new();
                 let called = said.iter().filter_map(|said| match said {
                     Said::Call { id, .. } => Some(id.clone()),
@@ -94,6 +97,8 @@ pub(super) fn steps(input: &ProviderInput, target: &Target<'_>) -> Vec<Step> {
                 // Thinking that leads to nothing is refused.
                 if said.iter().any(|said| !matches!(said, Said::Thinking(..))) {
                     out.push(Step::Assistant(said, answers));
+                } else if rest.peek().is_some_and(|next| next.role == Role::Assistant) {
+                    thought = said;
                 }
             }
             // Results stand with their calls; other roles mean nothing here.

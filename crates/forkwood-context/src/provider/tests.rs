@@ -219,6 +219,30 @@ fn thinking_after_a_switch() {
     assert_eq!(budget(&of("m1", "off", 6)), Value::Null);
 }
 
+/// Some programs keep each block of an answer as a message of its own.
+#[test]
+fn thinking_goes_with_the_answer_behind_it() {
+    let thinking = |text: &str| Block::Thinking {
+        thinking: text.into(),
+        signature: Some("c2ln".into()),
+        extra: Vec::new(),
+    };
+    let messages = vec![
+        Message::user("go"),
+        assistant(vec![thinking("hm")]),
+        assistant(vec![thinking("ah")]),
+        assistant(vec![Block::text("Done.")]),
+        assistant(vec![thinking("to nothing")]),
+        Message::user("more"),
+    ];
+    let body = body(&input(messages), Api::Anthropic);
+    let said = &body["messages"][1]["content"];
+    assert_eq!(said[0]["thinking"], "hm");
+    assert_eq!(said[1]["thinking"], "ah");
+    assert_eq!(said[2]["text"], "Done.");
+    assert_eq!(body["messages"].as_array().unwrap().len(), 3);
+}
+
 #[test]
 fn a_field_for_thinking_is_given_back() {
     let thought = Block::Thinking {

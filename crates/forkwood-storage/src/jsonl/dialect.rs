@@ -16,6 +16,7 @@ use forkwood_core::{
     Timestamp,
 };
 
+pub use super::links::Links;
 use crate::{FloorRule, Result};
 
 /// Recognises the files of one format.
@@ -120,6 +121,53 @@ pub trait Dialect: Send + Sync + fmt::Debug {
         record: &[u8],
         context: &LineContext<'_>,
     ) -> std::result::Result<Decoded, LineFault>;
+
+    /// The same for a record that may be a part of a line, which does not say all that is needed.
+    /// `line` gives the whole line and where in it the record starts.
+    ///
+    /// # Errors
+    /// Those of [`Dialect::decode`].
+    fn decode_part(
+        &self,
+        record: &[u8],
+        context: &LineContext<'_>,
+        line: &dyn Fn() -> Option<(Vec<u8>, usize)>,
+    ) -> std::result::Result<Decoded, LineFault> {
+        let _ = line;
+        self.decode(record, context)
+    }
+
+    /// Whether parents follow from more than what each line says; then [`Dialect::hint`] and
+    /// [`Dialect::relink`] are asked.
+    fn relinks(&self) -> bool {
+        false
+    }
+
+    /// What [`Dialect::relink`] has to know of a record besides its head: short, since it stays
+    /// in memory. `line` is the line that the record stands in.
+    fn hint(&self, line: &str, head: &RecordHead<'_>) -> Option<String> {
+        let _ = (line, head);
+        None
+    }
+
+    /// Sets parents as the owner's program does when it has read the whole file. Called whenever
+    /// the file was read; what would close a ring is undone.
+    fn relink(&self, links: &mut Links<'_>) {
+        let _ = links;
+    }
+
+    /// Takes in what an entry of the kind `session_info` says of the session as a whole. `has`
+    /// tells whether there is an entry of an id.
+    fn take_info(&self, info: &mut SessionInfo, body: Body, has: &dyn Fn(&str) -> bool) {
+        let _ = has;
+        let Body::SessionInfo(new) = body else { return };
+        if new.title.is_some() {
+            info.title = new.title;
+        }
+        if new.metadata.is_some() {
+            info.metadata = new.metadata;
+        }
+    }
 
     /// Says a draft in other terms, where the format has no word for the ones it is told in and
     /// the path that it is to stand on (root first) tells which they are. `None`: it is fine as

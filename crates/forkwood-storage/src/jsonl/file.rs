@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forkwood_core::entry::SessionInfo;
-use forkwood_core::{Body, Diagnostic, Entry, EntryId, EntryKind, SessionId};
+use forkwood_core::{Diagnostic, Entry, EntryId, EntryKind, SessionId};
 
 use super::dialect::{Dialect, Format, Header, LineContext, Recognised};
 use super::frame::trim;
 use super::index::{Index, NONE, Rec};
+use super::links;
 use super::pointer;
 pub(super) use super::recognise::damaged;
 use super::recognise::{recognise, session_id};
@@ -156,7 +157,7 @@ impl SessionFile {
                 }
             }
         }
-        self.index.settle(self.bridge);
+        self.index.settle(self.bridge, self.dialect.as_ref());
         if !self.index.main_moved
             && let Some(leaf) = &self.header.leaf
         {
@@ -312,7 +313,9 @@ impl SessionFile {
             Err(_) => String::from_utf8_lossy(&raw).into_owned().into_bytes().into(),
         };
         let ordinal = self.progress.headers + u64::from(at);
-        let decoded = self.context(&rec, ordinal, |context| self.dialect.decode(&text, context));
+        let line = || links::whole_line(self.file.as_ref(), rec.offset, self.progress.consumed);
+        let decoded =
+            self.context(&rec, ordinal, |context| self.dialect.decode_part(&text, context, &line));
         let id = self.index.id(at);
         let parent_id = self.index.parent_id(at);
         let decoded = match decoded {
@@ -378,18 +381,13 @@ impl SessionFile {
         let from = self.infos_read;
         let infos: Vec<u32> = self.index.infos[from..].to_vec();
         for at in infos {
-            let info = match self.stored(at) {
-                Ok(Stored { entry: Entry { body: Body::SessionInfo(info), .. }, .. }) => info,
-                Ok(_) => continue,
+            let body = match self.stored(at) {
+                Ok(stored) => stored.entry.body,
                 Err(Trouble::NeedFull) => continue,
                 Err(Trouble::Storage(error)) => return Err(error),
             };
-            if info.title.is_some() {
-                self.info.title = info.title;
-            }
-            if info.metadata.is_some() {
-                self.info.metadata = info.metadata;
-            }
+            let has = |id: &str| self.index.find(id).is_some();
+            self.dialect.take_info(&mut self.info, body, &has);
         }
         self.infos_read = self.index.infos.len();
         Ok(())

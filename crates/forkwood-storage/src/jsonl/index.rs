@@ -8,7 +8,8 @@ use forkwood_core::{Diagnostic, DiagnosticKind, EntryId, EntryKind, Lane, Role, 
 use hashbrown::HashTable;
 
 use super::arena::{IdArena, IdRef};
-use super::dialect::{Moves, ParentName, RecordHead};
+use super::dialect::{Dialect, Moves, ParentName, RecordHead};
+use super::links;
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -80,6 +81,8 @@ pub(super) struct Index {
     /// Whether a record moved `main`.
     pub main_moved: bool,
     pub counts: Counts,
+    /// What the dialect noted for settling links.
+    pub hints: Vec<(u32, String)>,
 }
 
 /// What lists show, counted while reading.
@@ -134,6 +137,7 @@ impl Index {
             link_findings: Vec::new(),
             main_moved: false,
             counts: Counts::default(),
+            hints: Vec::new(),
         }
     }
 
@@ -379,8 +383,8 @@ impl Index {
     }
 
     /// Settles links, if there is anything to settle.
-    pub(super) fn settle(&mut self, bridge: bool) {
-        if !std::mem::take(&mut self.dirty) {
+    pub(super) fn settle(&mut self, bridge: bool, dialect: &dyn Dialect) {
+        if !std::mem::take(&mut self.dirty) && !dialect.relinks() {
             return;
         }
         let links: Vec<Link> = (0..self.len())
@@ -396,7 +400,12 @@ impl Index {
                 Link { parent, lane: rec.lane, sidecar: rec.flags & SIDECAR != 0 }
             })
             .collect();
-        let settled = settle::settle(&links, bridge);
+        let mut settled = settle::settle(&links, bridge);
+        if dialect.relinks()
+            && let Some(leaf) = links::relink(self, &mut settled.parents, dialect)
+        {
+            self.set_main(Some(leaf));
+        }
         self.settled.clear();
         for (at, parent) in settled.parents.iter().enumerate() {
             let parent = parent.unwrap_or(NONE);

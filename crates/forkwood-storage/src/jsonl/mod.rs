@@ -13,6 +13,7 @@ mod file;
 mod frame;
 mod idle;
 mod index;
+mod links;
 mod list;
 mod native;
 mod options;
@@ -31,7 +32,7 @@ mod trash;
 mod watch;
 
 pub use dialect::{
-    Decoded, Dialect, FileStart, Format, Header, IdStyle, LineContext, LineFault, Moves,
+    Decoded, Dialect, FileStart, Format, Header, IdStyle, LineContext, LineFault, Links, Moves,
     ParentName, Policy, Recognised, RecordHead,
 };
 pub use native::{NAME as NATIVE, Native, VERSION, as_text, decode_native, either};

@@ -8,6 +8,7 @@ use forkwood_core::{Diagnostic, DiagnosticKind, EntryId};
 use super::dialect::{Dialect, LineContext, LineFault, RecordHead};
 use super::frame::{Frame, Frames, trim};
 use super::index::{Index, Place};
+use super::links;
 use super::salvage;
 use crate::disk::{DiskFile, read_from};
 
@@ -182,6 +183,7 @@ impl Scanner<'_> {
         };
         match self.heads(text, frame, false, &mut heads) {
             Ok(()) => {
+                let hints = links::hints(self.dialect, text, &heads);
                 if text.len() != record.len() || text != record {
                     // Spans were counted in the repaired text; one record is the whole line.
                     if let [head] = heads.as_mut_slice() {
@@ -204,7 +206,7 @@ impl Scanner<'_> {
                         .at(frame.number, frame.offset),
                     );
                 }
-                self.accept(heads, frame, base, batch)
+                self.accept(heads, frame, base, batch).map(|()| self.index.note(hints))
             }
             Err(_) if !self.full && frame.terminated => Err(ScanError::NeedFull),
             Err(fault) => self.damaged(frame, record, base, &fault, batch),
