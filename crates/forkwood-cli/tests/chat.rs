@@ -216,11 +216,49 @@ fn export_writes_the_branch_to_a_new_file() {
     assert_eq!(all(&done, "export").len(), 3);
     let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
     assert!(read("talk.md").contains("## user\n\none\n"), "{}", read("talk.md"));
-    assert_eq!(read("talk.jsonl").lines().count(), 4);
     let whole: Value = serde_json::from_str(&read("talk.json")).unwrap();
     assert_eq!(whole["entries"].as_array().unwrap().len(), 4);
     let again = chat(&sandbox, &[&session(&done)], "/export talk.md\n");
     assert_eq!(again.code, 1, "what is there is not written over");
+}
+
+#[test]
+fn an_exported_session_opens_by_itself_with_all_that_was_said() {
+    let sandbox = Sandbox::new();
+    let done = events(&sandbox, &[], "one\n/label here\n");
+    let id = session(&done);
+    let data = "QUJD".repeat(30_000);
+    let large = format!(r#"{{"base64":"{data}","mimeType":"image/png"}}"#);
+    let entries = format!(
+        r#"{{"type":"message","message":{{"role":"user","content":[{{"type":"image",{}]}}}}
+{{"type":"custom","namespace":"n","data":{{"shots":[{large}]}}}}
+"#,
+        &large[1..]
+    );
+    assert_eq!(sandbox.run_with(&["append", &id, "--entry", "-"], &entries).code, 0);
+    let run = chat(&sandbox, &[&id], "two\n/export talk.jsonl\n/export talk.json\n");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    // Away from the store that holds its blobs.
+    let talk = std::fs::read_to_string(sandbox.path("talk.jsonl")).unwrap();
+    let away = Sandbox::new();
+    away.put("talk.jsonl", talk.as_bytes());
+    let check = away.ok(&["check", "./talk.jsonl"]);
+    assert!(!check.contains("error") && !check.contains("warning"), "{check}");
+    assert_eq!(said(&away, "./talk.jsonl"), said(&sandbox, &id));
+    assert_eq!(said(&away, "./talk.jsonl").len(), 5);
+    assert_eq!(talk.matches(&data).count(), 2, "an image and a payload");
+    assert!(away.ok(&["tree", "./talk.jsonl"]).contains("[here]"));
+    let whole = std::fs::read_to_string(sandbox.path("talk.json")).unwrap();
+    assert_eq!(whole.matches(&data).count(), 2);
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert!(whole["entries"].as_array().unwrap().iter().all(|entry| entry.get("more").is_none()));
+    // From another format as well.
+    let pi = include_bytes!("../../../fixtures/pi/07-model-thinking.jsonl");
+    sandbox.put("pi.jsonl", pi);
+    let run = chat(&sandbox, &["./pi.jsonl"], "more\n/export of-pi.jsonl\n");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(sandbox.ok(&["check", "./of-pi.jsonl"]), "");
+    assert_eq!(said(&sandbox, "./of-pi.jsonl"), said(&sandbox, "./pi.jsonl"));
 }
 
 #[test]

@@ -116,3 +116,22 @@ fn a_session_of_pi_in_every_shape() {
         assert!(!value["messages"].as_array().unwrap().is_empty(), "{shape}");
     }
 }
+
+#[test]
+fn calls_that_my_pi_agent_keeps_in_metadata_are_sent_with_their_results() {
+    let sandbox = Sandbox::new();
+    let file = include_bytes!("../../../fixtures/my-pi-agent/new/new-01-linear-tools.jsonl");
+    sandbox.put("t.jsonl", file);
+    assert_snapshot!(messages(&sandbox, "./t.jsonl", "openai-chat"), @r##"
+    {"role":"user","content":"37*19=?"}
+    {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"multiply","arguments":"{\"a\":37,\"b\":19}"}}]}
+    {"role":"tool","tool_call_id":"c1","content":"703"}
+    {"role":"assistant","content":"703"}
+    "##);
+    let fork = sandbox.ok(&["fork", "./t.jsonl"]);
+    for shape in SHAPES {
+        let sent = messages(&sandbox, "./t.jsonl", shape);
+        assert!(sent.contains("multiply"), "{shape}: {sent}");
+        assert_eq!(sent, messages(&sandbox, fork.trim(), shape), "{shape}: a copy says the same");
+    }
+}

@@ -10,6 +10,7 @@ use crate::compaction::{
     Files, PromptStyle, Purpose, Summariser, SummaryRequest, Transcript, extract_summary,
     is_from_hook,
 };
+use crate::told::lifted;
 use crate::{Error, Result};
 
 /// What the summary of a branch starts with, in Pi's words: a model must know that none of it is
@@ -86,7 +87,7 @@ pub fn plan(
         if item.edit.is_some_and(removes) {
             continue;
         }
-        let Some(message) = fold::render(&item) else { continue };
+        let Some(message) = fold::render(&item).map(lifted) else { continue };
         plan.files.add_messages([&message]);
         let size = tokens(&item);
         let over = budget > 0 && plan.tokens.saturating_add(size) > budget;

@@ -28,7 +28,8 @@ use crate::View;
 
 /// The entry of a plan that has its summary. Where nothing is kept, it names no entry, and the
 /// session makes that of it; where it replaces an earlier one as well, it keeps an empty tail,
-/// which is the same (Pi's files know neither).
+/// which is the same (Pi's files know neither). Where the rules have compactions in place, it
+/// names all that it covers (my-pi-agent's files know nothing else).
 ///
 /// `settings` are those at the leaf, so that a reader can stop at the entry.
 pub fn compaction_entry(
@@ -58,7 +59,10 @@ pub fn compaction_entry(
         details: Json::parse(&details.finish()).ok(),
         ..Compaction::default()
     };
-    if entry.first_kept_entry_id.is_none() && !entry.replaces_entry_ids.is_empty() {
+    if rules.compaction_in_place {
+        entry.replaces_entry_ids.clone_from(&plan.covered);
+        entry.first_kept_entry_id = None;
+    } else if entry.first_kept_entry_id.is_none() && !entry.replaces_entry_ids.is_empty() {
         if *rules == FoldRules::NATIVE {
             entry.retained_tail = Some(Vec::new());
         } else {

@@ -22,6 +22,7 @@ mod provider;
 mod snapshot;
 mod text;
 pub mod thinking;
+mod told;
 mod view;
 
 pub use compaction::{Purpose, Summariser, SummaryError, SummaryReply, SummaryRequest};
@@ -33,6 +34,7 @@ pub use pairing::{INTERRUPTED, PairChange, Paired, is_paired, pair_tools};
 pub use pipeline::{Input, Pipeline, Prepared};
 pub use provider::{Api, CallIds, ProviderInput, RequestOptions, wire_name};
 pub use snapshot::{Resource, ToolSpec, TurnSnapshot};
+pub use told::lift_calls;
 pub use view::View;
 
 #[cfg(doctest)]

@@ -84,7 +84,7 @@ const OTHER_LIMITS: &[&str] = &[
     "overloaded",
 ];
 
-/// Whether the text of an error says that the request was too long.
+/// Whether the text of an error says that the request was too long, in words or by a typed kind.
 ///
 /// ```
 /// assert!(forkwood_context::is_overflow("prompt is too long: 213462 tokens > 200000 maximum"));
@@ -93,7 +93,7 @@ const OTHER_LIMITS: &[&str] = &[
 pub fn is_overflow(message: &str) -> bool {
     let message = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    says(MARKERS) && !says(OTHER_LIMITS)
+    (says(MARKERS) || says(CODES)) && !says(OTHER_LIMITS)
 }
 
 impl Fault {

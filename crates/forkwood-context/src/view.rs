@@ -3,6 +3,8 @@
 use forkwood_core::fold::{self, FoldRules};
 use forkwood_core::{Entry, EntryId, Message};
 
+use crate::told::lifted;
+
 /// What a model is to see: messages, and the entry behind each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
@@ -19,11 +21,14 @@ impl View {
         View { messages, entry_ids }
     }
 
-    /// Folds a path, root first, or the end of one that settles the context.
+    /// Folds a path, root first, or the end of one that settles the context. Calls that stand in
+    /// metadata are lifted ([`lift_calls`]).
+    ///
+    /// [`lift_calls`]: crate::lift_calls
     pub fn from_path(path: &[Entry], rules: &FoldRules) -> View {
         let (messages, entry_ids) = fold::select(path, rules)
             .iter()
-            .filter_map(|item| Some((fold::render(item)?, item.entry().id.clone())))
+            .filter_map(|item| Some((lifted(fold::render(item)?), item.entry().id.clone())))
             .unzip();
         View { messages, entry_ids }
     }

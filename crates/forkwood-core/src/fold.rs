@@ -33,6 +33,8 @@ pub struct FoldRules {
     /// Whether paths end at what the compactions on them keep, and not at the root. Pi's
     /// harness, version 3.
     pub path_to_compaction: bool,
+    /// Whether a compaction can only name what it replaces, and not what it keeps. my-pi-agent.
+    pub compaction_in_place: bool,
 }
 
 impl FoldRules {
@@ -45,6 +47,7 @@ impl FoldRules {
         drops_kept_system: false,
         label_on_path: false,
         path_to_compaction: false,
+        compaction_in_place: false,
     };
 }
 

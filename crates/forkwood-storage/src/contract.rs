@@ -135,8 +135,8 @@ pub trait SessionStorage: Send + Sync + fmt::Debug {
     /// `not_found` where the entry is not there.
     async fn path(&self, session: &SessionId, from: &EntryId, stop: PathStop) -> Result<PathRead>;
 
-    /// Reads the sidecars and labels that name one of `targets`, or all with an empty slice, in
-    /// log order.
+    /// Reads the sidecars that name one of `targets`, or all with an empty slice, in log order.
+    /// Labels and operations are among them, though they stand on the path in foreign files.
     ///
     /// # Errors
     /// `not_found`.

@@ -3,6 +3,8 @@
 //! An image up to [`INLINE_LIMIT`] decoded bytes stays in its entry. A larger one is put into the
 //! blob folder of the store, once, before the entry that names it is written.
 
+use std::collections::HashMap;
+
 use forkwood_core::entry::Compaction;
 use forkwood_core::message::ImageSource;
 use forkwood_core::{
@@ -86,6 +88,44 @@ pub async fn inline(
         }
     }
     Ok(missing)
+}
+
+/// Puts all large bytes back into a body, for a copy that has no store beside it. What is
+/// missing, or does not fit its name, stays named.
+///
+/// # Errors
+/// `io` where a blob is there and the file system does not give it.
+pub async fn inline_body(storage: &dyn SessionStorage, body: &mut Body) -> Result<()> {
+    let mut found = HashMap::new();
+    for name in names(body) {
+        match storage.get_blob(&name).await {
+            Ok(Some(bytes)) => {
+                found.insert(name, encode_base64(&bytes));
+            }
+            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            _ => {}
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    for content in contents(body) {
+        let Content::Blocks(blocks) = content else { continue };
+        for block in blocks {
+            if let Block::Image(image) = block
+                && let ImageSource::Blob { name, .. } = &image.source
+                && let Some(base64) = found.get(&*name.to_string_lossy())
+            {
+                image.source = ImageSource::Inline(base64.as_str().into());
+            }
+        }
+    }
+    if let Body::Custom { data, .. } = body
+        && let Some(larger) = payload::grow(data, &found)
+    {
+        *data = larger;
+    }
+    Ok(())
 }
 
 /// Copies the blobs that a body names from one store to another.

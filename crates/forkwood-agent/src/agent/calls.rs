@@ -63,11 +63,7 @@ impl Agent {
                 end = CallsEnd::Cancelled;
             }
             if end != CallsEnd::Done {
-                let text = match end {
-                    CallsEnd::Cancelled => CANCELLED,
-                    _ => "Tool call not run: the run was ended before it.",
-                };
-                self.answer(&pending, ToolOutput::error(text)).await?;
+                self.answer(&pending, ToolOutput::error(not_run(end))).await?;
                 continue;
             }
             let tool = tools.get(&pending.call.name).cloned();
@@ -75,7 +71,7 @@ impl Agent {
             if !parallel || group.len() >= self.config.max_parallel {
                 end = self.run_group(run, std::mem::take(&mut group)).await?;
                 if end != CallsEnd::Done {
-                    self.answer(&pending, ToolOutput::error(CANCELLED)).await?;
+                    self.answer(&pending, ToolOutput::error(not_run(end))).await?;
                     continue;
                 }
             }
@@ -247,6 +243,14 @@ impl Agent {
         let call = pending.call.clone();
         self.config.events.tell(AgentEvent::ToolFinished { call, output });
         Ok(())
+    }
+}
+
+/// What a call is answered with that the run did not come to.
+fn not_run(end: CallsEnd) -> &'static str {
+    match end {
+        CallsEnd::Cancelled => CANCELLED,
+        _ => "Tool call not run: the run was ended before it.",
     }
 }
 

@@ -1,6 +1,7 @@
 //! The state of the session, followed from turn to turn: what is new is read, and no more.
 
 use forkwood::storage::PathStop;
+use forkwood::storage::jsonl::NATIVE;
 use forkwood::{Body, Entry, EntryId, Lane, Seq, Session, Settings, blobs};
 use forkwood_context::View;
 
@@ -63,6 +64,8 @@ impl Followed {
         leaf: Option<&EntryId>,
     ) -> Result<bool, AgentError> {
         let rules = session.facts().rules;
+        // In the files of others all stand on the path.
+        let native = session.facts().dialect == NATIVE;
         loop {
             let page = session.read(self.end, 1024).await?;
             for stored in page.entries {
@@ -73,7 +76,7 @@ impl Followed {
                 }
                 match &entry.body {
                     Body::Leaf { .. } | Body::Compaction(_) => return Ok(false),
-                    body if body.is_sidecar() => {}
+                    body if native && body.is_sidecar() => {}
                     _ => {
                         if entry.parent_id != self.leaf {
                             return Ok(false);

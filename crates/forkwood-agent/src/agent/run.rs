@@ -1,7 +1,7 @@
 //! Runs: from what the person says to the end of what the model does about it.
 
 use forkwood::{Block, Body, Content, Context, Message, Role};
-use forkwood_context::TurnSnapshot;
+use forkwood_context::{TurnSnapshot, lift_calls};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::{CallsEnd, PendingCall};
@@ -399,6 +399,7 @@ fn next_step(context: &Context) -> Step {
 
 /// The calls of the last answer that nothing answers yet.
 fn pending_calls(messages: &[Message]) -> Vec<ToolCall> {
+    let messages = lift_calls(messages);
     let Some(at) = messages.iter().rposition(|message| message.role == Role::Assistant) else {
         return Vec::new();
     };

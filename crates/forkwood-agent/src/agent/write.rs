@@ -42,16 +42,19 @@ impl Agent {
     }
 
     /// A compaction. What others said meanwhile stands before it, and is kept by it; where it
-    /// keeps nothing, they would be neither in it nor behind it, and that is a conflict.
+    /// keeps nothing but what follows it, they would be neither in it nor behind it, and that is
+    /// a conflict.
     pub(super) async fn append_compaction(
         &mut self,
         compaction: Compaction,
     ) -> Result<EntryId, AgentError> {
         let mut tries = 0;
+        let in_place = !compaction.is_boundary() && !compaction.replaces_entry_ids.is_empty();
+        let keeps = compaction.first_kept_entry_id.is_some() || in_place;
         let entry = loop {
             match self.session.add_compaction(compaction.clone()).await {
                 Ok(entry) => break entry,
-                Err(error) if compaction.first_kept_entry_id.is_none() => return Err(error.into()),
+                Err(error) if !keeps => return Err(error.into()),
                 Err(error) => {
                     tries += 1;
                     self.after_conflict(error, tries).await?;

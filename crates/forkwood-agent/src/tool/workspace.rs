@@ -33,8 +33,8 @@ struct Inner {
 }
 
 impl Workspace {
-    /// A workspace to which tools are confined. Its `.forkwood` folder, where sessions lie, may
-    /// be read and not written.
+    /// A workspace to which tools are confined. Its `.forkwood` folder, where sessions lie, and
+    /// `.git`, whose hooks and settings are programs that run later, may be read and not written.
     ///
     /// # Errors
     /// `io` where there is no such folder.
@@ -51,6 +51,14 @@ impl Workspace {
     pub fn readable(self, folder: &Path) -> Result<Workspace, AgentError> {
         let folder = canonical(folder)?;
         Ok(self.changed(|inner| inner.readable.push(folder)))
+    }
+
+    /// The same, and tools may not write a file or folder: one with sessions that lies elsewhere
+    /// than in `.forkwood`.
+    #[must_use]
+    pub fn guarded(self, place: &Path) -> Workspace {
+        let place = real_path(&self.0.root.join(place)).unwrap_or_else(|_| place.to_path_buf());
+        self.changed(|inner| inner.guarded.push(place))
     }
 
     /// The same, and tools may touch whatever the process may.
@@ -84,6 +92,13 @@ impl Workspace {
         }
     }
 
+    /// Whether a path is, or lies in, the `.git` of a repository in the workspace.
+    fn is_of_git(&self, real: &Path) -> bool {
+        real.strip_prefix(&self.0.root).is_ok_and(|inside| {
+            inside.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
+        })
+    }
+
     /// The place that a path of a model means.
     ///
     /// # Errors
@@ -97,6 +112,11 @@ impl Workspace {
         let within = |folder: &PathBuf| real.starts_with(folder);
         if access == Access::Write && self.0.guarded.iter().any(within) {
             return Err(ToolFailure(format!("{path}: sessions are not written by tools")));
+        }
+        if access == Access::Write && self.0.confined && self.is_of_git(&real) {
+            return Err(ToolFailure(format!(
+                "{path}: what belongs to git is not written by tools"
+            )));
         }
         let allowed = !self.0.confined
             || within(&self.0.root)

@@ -172,6 +172,39 @@ async fn sessions_are_not_written_by_tools() {
 }
 
 #[tokio::test]
+async fn what_git_would_run_is_not_written_by_tools() {
+    let (folder, workspace) = workspace();
+    put(folder.path(), ".git/config", "[core]");
+    put(folder.path(), "sub/.git", "gitdir: elsewhere");
+    assert_eq!(call(&workspace, "read", json!({"path": ".git/config"})).await.unwrap(), "[core]");
+    for path in [".git/hooks/pre-commit", ".git/config", "sub/.git", "a/.GIT/config", ".git"] {
+        let write = json!({"path": path, "content": "x"});
+        let refused = call(&workspace, "write", write).await.unwrap_err();
+        assert!(refused.contains("git"), "{path}: {refused}");
+    }
+    let edit = json!({"path": ".git/config", "old": "[core]", "new": "x"});
+    assert!(call(&workspace, "edit", edit).await.is_err());
+    let other = json!({"path": ".gitignore", "content": "x"});
+    assert!(call(&workspace, "write", other).await.is_ok());
+    assert!(workspace.clone().unconfined().resolve(".git/config", Access::Write).is_ok());
+}
+
+#[tokio::test]
+async fn stores_elsewhere_in_the_workspace_can_be_guarded_too() {
+    let (folder, workspace) = workspace();
+    put(folder.path(), "chats/sessions/x.jsonl", "{}");
+    put(folder.path(), "talk.jsonl", "{}");
+    let root = folder.path();
+    let workspace = workspace.guarded(&root.join("chats")).guarded(&root.join("talk.jsonl"));
+    for path in ["chats/sessions/x.jsonl", "chats/new", "talk.jsonl"] {
+        let write = json!({"path": path, "content": "x"});
+        assert!(call(&workspace, "write", write).await.unwrap_err().contains("sessions"), "{path}");
+    }
+    let other = json!({"path": "talk.jsonl.txt", "content": "x"});
+    assert!(call(&workspace, "write", other).await.is_ok());
+}
+
+#[tokio::test]
 async fn which_tools_may_run_again() {
     let (_folder, workspace) = workspace();
     assert!(

@@ -111,6 +111,25 @@ async fn a_tool_ends_the_run_itself() {
 }
 
 #[tokio::test]
+async fn calls_behind_one_that_ends_the_run_say_why_they_did_not_run() {
+    let end = FnTool::new("end", "Ends.", |_: Nothing, _run| async {
+        Ok(ToolOutput { terminate: true, ..ToolOutput::text("bye") })
+    });
+    let later =
+        || FnTool::new("later", "Runs.", |_: Nothing, _run| async { Err(ToolFailure::new("ran")) });
+    let call = |rule: Rule, id: &str, tool: &str| rule.calls(id, tool, &json!({}));
+    let rule = call(call(call(Rule::always(), "c1", "end"), "c2", "later"), "c3", "later");
+    let (_provider, builder) = scripted([rule]);
+    let mut agent = builder.tool(end.parallel()).tool(later()).build().await.unwrap();
+    assert_eq!(agent.run("go").await.unwrap().stop, RunStop::Terminated);
+    let context = agent.session().context().await.unwrap();
+    let said: Vec<String> =
+        context.messages()[2..].iter().map(|message| message.content.text().to_string()).collect();
+    let not_run = "Tool call not run: the run was ended before it.";
+    assert_eq!(said, ["bye", not_run, not_run]);
+}
+
+#[tokio::test]
 async fn wrong_arguments_unknown_tools_failures_and_panics_are_told_to_the_model() {
     let fails = FnTool::new("fails", "Fails.", |_: Nothing, _run| async {
         Err(ToolFailure::new("no such luck"))

@@ -221,6 +221,18 @@ async fn errors_are_told_apart() {
             Kind::Overflow,
         ),
         (Service::OpenAi, 413, "too large", Kind::Overflow),
+        (
+            Service::OpenAi,
+            400,
+            r#"{"error":{"message":"Request body too large for gpt-4o model.","code":"tokens_limit_reached"}}"#,
+            Kind::Overflow,
+        ),
+        (
+            Service::OpenAi,
+            400,
+            r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"code\":\"context_length_exceeded\"}}"}}}"#,
+            Kind::Overflow,
+        ),
         (Service::OpenAi, 400, r#"{"error":{"message":"bad tool"}}"#, Kind::Invalid),
         (Service::OpenAi, 404, "<html>no</html>", Kind::Invalid),
         (Service::OpenAi, 500, "", Kind::Server),

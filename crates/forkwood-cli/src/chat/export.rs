@@ -3,10 +3,12 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use forkwood::core::entry::codec;
 use forkwood::core::json::{ObjectWriter, join_array};
-use forkwood::{Entry, Text};
+use forkwood::storage::MemoryStorage;
+use forkwood::{Entry, ForkOptions, Session, SessionStore, Text, blobs};
 use forkwood_view::sanitise::{self, Layout};
 use forkwood_view::transcript::{self, Block, BlockKind, Limits, Part};
 
@@ -25,18 +27,11 @@ impl Chat {
             Some(file) => ctx.absolute(Path::new(file)),
             None => ctx.absolute(&PathBuf::from(format!("{}.md", session.id()))),
         };
-        let entries = session.current_path().await?;
-        let text = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("md") => markdown(session.title(), &entries),
-            Some("jsonl") => entries.iter().map(|entry| codec::encode(entry) + "\n").collect(),
-            Some("json") => {
-                let mut out = ObjectWriter::new();
-                out.raw("schema", "1")
-                    .text("session", &session.facts().shown_id)
-                    .raw("leaf", &json::id(entries.last().map(|entry| &entry.id)))
-                    .raw("entries", &join_array(entries.iter().map(codec::encode)));
-                out.finish() + "\n"
-            }
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let text = match ending {
+            Some("md") => markdown(session.title(), &session.current_path().await?),
+            Some("jsonl") => as_session(session).await?,
+            Some("json") => as_json(session).await?,
             _ => return Err(CliError::usage("a file to export to ends in .md, .json or .jsonl")),
         };
         let mut options = OpenOptions::new();
@@ -53,6 +48,38 @@ impl Chat {
         ctx.out.done(format!("written to {}", path.display()));
         Ok(())
     }
+}
+
+/// A session of its own, which needs no store beside it: it opens by its path.
+async fn as_session(session: &Session) -> Result<String> {
+    let store = SessionStore::new(Arc::new(MemoryStorage::new()?));
+    let fork = store.fork(session, None, ForkOptions::default()).await?;
+    let mut out = String::new();
+    for stored in fork.entries().await? {
+        let mut entry = alone(stored.entry);
+        blobs::inline_body(store.storage().as_ref(), &mut entry.body).await?;
+        out.push_str(&codec::encode(&entry));
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+async fn as_json(session: &Session) -> Result<String> {
+    let mut entries = session.current_path().await?;
+    for entry in &mut entries {
+        blobs::inline_body(session.storage().as_ref(), &mut entry.body).await?;
+    }
+    let mut out = ObjectWriter::new();
+    out.raw("schema", "1")
+        .text("session", &session.facts().shown_id)
+        .raw("leaf", &json::id(entries.last().map(|entry| &entry.id)))
+        .raw("entries", &join_array(entries.into_iter().map(|entry| codec::encode(&alone(entry)))));
+    Ok(out.finish() + "\n")
+}
+
+/// Without the lines that it was written together with.
+fn alone(entry: Entry) -> Entry {
+    Entry { more: 0, ..entry }
 }
 
 fn markdown(title: Option<&Text>, entries: &[Entry]) -> String {

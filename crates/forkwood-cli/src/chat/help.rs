@@ -15,7 +15,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("/model [[PROVIDER/]MODEL]", "show the model, or go on with another"),
     ("/thinking [LEVEL]", "show how much the model thinks, or set it"),
     ("/resume [SESSION]", "go on with what was interrupted or failed, or with another session"),
-    ("/export [FILE]", "write this branch to a new file: .md, .json or .jsonl"),
+    (
+        "/export [FILE]",
+        "write this branch to a new file: .md, .json, or .jsonl, a session of its own",
+    ),
     ("/cost", "tokens so far"),
     ("/quit", "end the chat"),
 ];

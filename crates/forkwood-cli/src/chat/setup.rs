@@ -15,6 +15,7 @@ use crate::commands::chat::{Args, ToolName};
 use crate::ctx::Ctx;
 use crate::error::{CliError, Result};
 use crate::model::Chosen;
+use crate::place;
 
 const INSTRUCTIONS: &str = "You are a helpful assistant in a terminal. Be brief and precise.";
 
@@ -44,7 +45,7 @@ impl Setup {
             chosen: args.model.choose(&settings)?,
             thinking: args.thinking.clone(),
             named,
-            tools: tools(ctx, args)?,
+            tools: tools(ctx, args, session)?,
             system: args.system.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned()),
             retries: args.retries,
             budget: args.budget,
@@ -100,7 +101,7 @@ pub(super) async fn settings(session: &Session) -> Result<Settings> {
     })
 }
 
-fn tools(ctx: &Ctx, args: &Args) -> Result<Vec<Arc<dyn Tool>>> {
+fn tools(ctx: &Ctx, args: &Args, session: Option<&Session>) -> Result<Vec<Arc<dyn Tool>>> {
     if args.tools.contains(&ToolName::Bash) && !args.allow_bash {
         return Err(CliError::usage("the tool bash runs any command that the model asks for")
             .hint("allow it with --allow-bash"));
@@ -108,7 +109,13 @@ fn tools(ctx: &Ctx, args: &Args) -> Result<Vec<Arc<dyn Tool>>> {
     if args.tools.is_empty() && !args.allow_bash {
         return Ok(Vec::new());
     }
-    let workspace = Workspace::new(&workspace::find(&ctx.folder))?;
+    // No tool writes sessions, wherever they lie.
+    let workspace = Workspace::new(&workspace::find(&ctx.folder))?.guarded(&place::store_root(ctx));
+    let file = session.and_then(|session| session.facts().path.clone());
+    let workspace = match file {
+        Some(file) => workspace.guarded(&file),
+        None => workspace,
+    };
     let mut all = builtin::reading(&workspace);
     all.extend(builtin::writing(&workspace));
     let wanted = |tool: &Arc<dyn Tool>| {

@@ -6,7 +6,7 @@ use forkwood::core::message;
 use forkwood::{
     Context, Diagnostic, DiagnosticKind, EntryId, Lane, Message, Session, Settings, Text,
 };
-use forkwood_context::{Api, PairChange, TurnSnapshot, View, is_paired, pair_tools};
+use forkwood_context::{Api, PairChange, TurnSnapshot, View, is_paired, lift_calls, pair_tools};
 use forkwood_view::sanitise::{self, Layout};
 use forkwood_view::transcript::{self, Limits};
 
@@ -88,11 +88,14 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let label = label(&session, at.as_ref()).await?;
     // Providers refuse a call without its result, and the other way about.
     let pairs = args.shape.api().is_some() || (args.shape == Shape::Native && !args.raw);
-    let paired = (pairs && !is_paired(context.messages()))
-        .then(|| pair_tools(context.messages(), context.entry_ids()));
+    let shown = match args.shape.api() {
+        Some(_) => lift_calls(context.messages()),
+        None => context.messages().into(),
+    };
+    let paired = (pairs && !is_paired(&shown)).then(|| pair_tools(&shown, context.entry_ids()));
     let sent = match &paired {
         Some(paired) => Sent { messages: &paired.messages, entry_ids: &paired.entry_ids },
-        None => Sent { messages: context.messages(), entry_ids: context.entry_ids() },
+        None => Sent { messages: &shown, entry_ids: context.entry_ids() },
     };
     let changes = paired.as_ref().map_or(&[][..], |paired| &paired.changes);
     if !ctx.json() {

@@ -8,6 +8,7 @@ use forkwood_core::{Block, Body, Content, Entry, EntryId, Message, Role, Text};
 use super::files::{Files, is_from_hook, without_section};
 use crate::View;
 use crate::cuts::Cuts;
+use crate::told::lifted;
 
 /// How the cut is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct Plan {
     pub first_kept_entry_id: Option<EntryId>,
     /// The compactions that the new one stands for.
     pub replaces: Vec<EntryId>,
+    /// Every entry in front of what is kept that the context was made of.
+    pub covered: Vec<EntryId>,
     /// The files read and changed, in what is summed up and before it.
     pub files: Files,
 }
@@ -98,7 +101,7 @@ impl<'a> Items<'a> {
     fn new(path: &'a [Entry], items: Vec<Item<'a>>) -> Items<'a> {
         let at: HashMap<&EntryId, usize> =
             path.iter().enumerate().map(|(at, entry)| (&entry.id, at)).collect();
-        let shown = items.iter().map(fold::render).collect();
+        let shown = items.iter().map(|item| fold::render(item).map(lifted)).collect();
         let is_old = |item: &Item<'_>| !matches!(item.source, Source::Entry(_));
         let start = items
             .iter()
@@ -181,6 +184,9 @@ impl<'a> Items<'a> {
                 plan.kept.entry_ids.push(item.entry().id.clone());
             }
         }
+        plan.covered = self.items[..cut].iter().map(|item| item.entry().id.clone()).collect();
+        // The messages of a tail have the id of their compaction.
+        plan.covered.dedup();
         for item in &self.items[..self.floor.min(cut)] {
             if let Source::Summary(entry) = item.source {
                 plan.replaces.push(entry.id.clone());

@@ -183,6 +183,21 @@ fn check_fold(path: &[Entry], plan: &Plan) {
     // A reader that stops there sees the same.
     let boundary = fold::latest_boundary(&longer).unwrap();
     assert_eq!(boundary, at);
+    check_fold_in_place(path, plan, &wanted);
+}
+
+/// The same in a file whose compactions say only what they replace.
+fn check_fold_in_place(path: &[Entry], plan: &Plan, wanted: &View) {
+    let summary = Summary { text: "sum".into(), ..Summary::default() };
+    let rules = FoldRules { compaction_in_place: true, ..FoldRules::NATIVE };
+    let made = compaction_entry(plan, &summary, None, &Settings::default(), &rules);
+    assert!(!made.is_boundary() && !made.replaces_entry_ids.is_empty(), "{made:?}");
+    let at = path.len();
+    let longer: Vec<Entry> = path.iter().cloned().chain([entry(at, made)]).collect();
+    let folded = View::from_path(&longer, &rules);
+    assert_eq!(folded.messages, wanted.messages);
+    assert_eq!(folded.entry_ids[0], EntryId::from(format!("e{at}")));
+    assert_eq!(folded.entry_ids[1..], wanted.entry_ids[1..]);
 }
 
 #[test]

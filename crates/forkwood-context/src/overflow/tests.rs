@@ -19,6 +19,8 @@ fn wordings() {
         "Error code: 400 - {'error': {'code': 'context_length_exceeded'}}",
         "too many tokens in the prompt",
         "400 prompt too long; exceeded max context length by 12 tokens",
+        "string_above_max_length: Invalid 'messages[1].content': string too long.",
+        "tokens_limit_reached: Request body too large for gpt-4o model. Max size: 8000 tokens.",
     ] {
         assert!(is_overflow(text), "{text}");
         assert!(Fault::text(text).is_overflow(), "{text}");

@@ -8,7 +8,7 @@ use forkwood_core::{Block, Content, Image, Json, Message, Role, Text};
 use super::clean::{is_blank, name, no_picture, picture};
 use crate::pairing::pair_tools;
 use crate::thinking::{Target, is_redacted, survives};
-use crate::{ProviderInput, View};
+use crate::{ProviderInput, View, lift_calls};
 
 /// One step of a conversation.
 pub(super) enum Step {
@@ -61,7 +61,7 @@ pub fn wire_name(tool: &Text) -> String {
 /// The steps of a conversation, for a protocol.
 pub(super) fn steps(input: &ProviderInput, target: &Target<'_>) -> Vec<Step> {
     let View { messages, entry_ids } = &input.view;
-    let paired = pair_tools(messages, entry_ids).messages;
+    let paired = pair_tools(&lift_calls(messages), entry_ids).messages;
     let mut ids = CallIds::default();
     let mut out = Vec::new();
     let mut rest = paired.iter().peekable();

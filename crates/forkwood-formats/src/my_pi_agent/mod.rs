@@ -37,6 +37,7 @@ pub const RULES: FoldRules = FoldRules {
     drops_kept_system: false,
     label_on_path: true,
     path_to_compaction: false,
+    compaction_in_place: true,
 };
 
 /// What its files can hold.

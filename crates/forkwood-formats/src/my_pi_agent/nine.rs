@@ -45,6 +45,9 @@ impl NineTypes {
         if matches!(kind, EntryKind::Leaf | EntryKind::Unknown) {
             return None;
         }
+        if kind == EntryKind::Custom && !is_plainly_foreign(line) {
+            return None;
+        }
         let message = kind == EntryKind::Message;
         if message && found.role.is_none() {
             return None;
@@ -76,7 +79,10 @@ impl NineTypes {
         let missing = |what: &str| LineFault::WrongShape(format!("has no string {what}"));
         let id = id_of(&object, "id").ok_or_else(|| missing("id"))?;
         let tag = object.text("type").ok_or_else(|| missing("type"))?;
-        let kind = EntryKind::from_tag(tag.as_str().unwrap_or_default());
+        let kind = match EntryKind::from_tag(tag.as_str().unwrap_or_default()) {
+            EntryKind::Custom => own_kind(&object).unwrap_or(EntryKind::Custom),
+            other => other,
+        };
         let parent = id_of(&object, "parentId").or_else(|| id_of(&object, "parent_id"));
         let timestamp = object.get("timestamp").and_then(seconds);
         let message = object.get("message").and_then(|raw| Object::parse(raw).ok());
@@ -105,6 +111,23 @@ impl NineTypes {
             None => Moves::Nothing,
         }
     }
+}
+
+/// Whether a `custom` entry tells at a glance that it holds no entry of another type.
+fn is_plainly_foreign(line: &[u8]) -> bool {
+    const KEY: &[u8] = b"\"namespace\":\"";
+    memchr::memmem::find(line, KEY).is_some_and(|at| {
+        let value = &line[at + KEY.len()..];
+        value.len() >= OWN.len() && !value.starts_with(OWN.as_bytes())
+    })
+}
+
+/// What a `custom` entry that Forkwood wrote stands for, where an index is to know it: what was
+/// in flight, and settings.
+fn own_kind(object: &Object<'_>) -> Option<EntryKind> {
+    let namespace = object.text("namespace")?;
+    let kind = EntryKind::from_tag(namespace.as_str()?.strip_prefix(OWN)?);
+    matches!(kind, EntryKind::Operation | EntryKind::ActiveToolsChange).then_some(kind)
 }
 
 /// Where a pointer goes, in any spelling that this family of programs has for it.

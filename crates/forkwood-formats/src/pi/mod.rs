@@ -48,6 +48,7 @@ pub const RULES: FoldRules = FoldRules {
     drops_kept_system: true,
     label_on_path: false,
     path_to_compaction: false,
+    compaction_in_place: false,
 };
 
 /// How Pi's agent harness folds a path: it knows no system messages in the log.

@@ -413,8 +413,10 @@ impl SessionFile {
         all
     }
 
-    /// The entries that carry labels or stand beside the path.
+    /// The entries that stand beside the path, and the labels and operations, which foreign
+    /// files have on it.
     pub(super) fn is_beside(&self, at: u32) -> bool {
-        self.index.is_sidecar(at) || self.index.rec(at).kind == EntryKind::Label
+        self.index.is_sidecar(at)
+            || matches!(self.index.rec(at).kind, EntryKind::Label | EntryKind::Operation)
     }
 }

@@ -1,5 +1,7 @@
 //! Binary payloads `{"base64", "mimeType"}` in the data of extensions.
 
+use std::collections::HashMap;
+
 use forkwood_core::Json;
 use forkwood_core::json::{JsonKind, Object, ObjectWriter, elements, join_array, kind_of};
 use forkwood_storage::blob::{is_blob_name, name_of};
@@ -52,6 +54,51 @@ fn walk(json: &str, depth: usize, found: &mut Vec<Vec<u8>>) -> Option<String> {
             smaller.iter().any(Option::is_some).then(|| {
                 let both = items.iter().zip(&smaller);
                 join_array(both.map(|(item, smaller)| smaller.as_deref().unwrap_or(item.get())))
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Data with the payloads that it names inline again, where their base64 is given. `None` where
+/// there is none.
+pub(super) fn grow(data: &Json, found: &HashMap<String, String>) -> Option<Json> {
+    Json::parse(&larger(data.get(), MAX_DEPTH, found)?).ok()
+}
+
+fn larger(json: &str, depth: usize, found: &HashMap<String, String>) -> Option<String> {
+    if depth == 0 || !json.contains("sha256-") {
+        return None;
+    }
+    match kind_of(json) {
+        JsonKind::Object => {
+            let object = Object::parse(json).ok()?;
+            let name = object.text("blob").map(|name| name.to_string_lossy().into_owned());
+            let mut out = ObjectWriter::new();
+            if let Some(base64) = name.and_then(|name| found.get(&name)) {
+                out.str("base64", base64);
+                for (key, value) in object.iter() {
+                    if !["base64", "blob", "bytes"].iter().any(|own| *key == **own) {
+                        out.text_key(key, value.get());
+                    }
+                }
+                return Some(out.finish());
+            }
+            let mut changed = false;
+            for (key, value) in object.iter() {
+                let grown = larger(value.get(), depth - 1, found);
+                changed |= grown.is_some();
+                out.text_key(key, grown.as_deref().unwrap_or(value.get()));
+            }
+            changed.then(|| out.finish())
+        }
+        JsonKind::Array => {
+            let items = elements(json)?;
+            let grown: Vec<Option<String>> =
+                items.iter().map(|item| larger(item.get(), depth - 1, found)).collect();
+            grown.iter().any(Option::is_some).then(|| {
+                let both = items.iter().zip(&grown);
+                join_array(both.map(|(item, grown)| grown.as_deref().unwrap_or(item.get())))
             })
         }
         _ => None,

@@ -73,8 +73,12 @@ impl SessionStore {
     /// it.
     fn copies(&self, path: Vec<Entry>, beside: Vec<Entry>) -> Vec<Entry> {
         let stays = |entry: &Entry| {
-            // Headers, labels and pointers have other places in the new session.
-            !matches!(entry.body, Body::SessionInfo(_) | Body::Label { .. } | Body::Leaf { .. })
+            // Headers, labels and pointers have other places in the new session, and what was in
+            // flight in the source is not in flight in it.
+            !matches!(
+                entry.body,
+                Body::SessionInfo(_) | Body::Label { .. } | Body::Leaf { .. } | Body::Operation(_)
+            )
         };
         let mut new_ids: HashMap<EntryId, EntryId> = HashMap::new();
         for entry in path.iter().filter(|entry| stays(entry)) {

@@ -72,8 +72,11 @@ fn answered(status: Option<u16>, body: &str) -> ProviderError {
     let code = field("code").or(field("type")).or(field("status"));
     let words = [code.as_deref(), message.as_deref()];
     let said: Vec<&str> = words.into_iter().flatten().collect();
+    let whole = ProviderErrorKind::from_answer(status, body);
     let kind = match said.is_empty() {
-        true => ProviderErrorKind::from_answer(status, body),
+        true => whole,
+        // What stands between the caller and a service wraps its words in others of its own.
+        false if whole == ProviderErrorKind::Overflow => whole,
         false => ProviderErrorKind::from_answer(status, &said.join(": ")),
     };
     let text = match said.is_empty() {
