@@ -32,7 +32,9 @@ pub use layers::{Layer, Spill, SpillItem};
 pub use overflow::{Fault, is_overflow, is_silent_overflow};
 pub use pairing::{INTERRUPTED, PairChange, Paired, is_paired, pair_tools};
 pub use pipeline::{Input, Pipeline, Prepared};
-pub use provider::{Api, CallIds, ProviderInput, RequestOptions, wire_name};
+pub use provider::{
+    Api, CallIds, ProviderInput, RequestOptions, says_nothing, sendable_image, wire_name,
+};
 pub use snapshot::{Resource, ToolSpec, TurnSnapshot};
 pub use told::lift_calls;
 pub use view::View;

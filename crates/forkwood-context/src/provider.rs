@@ -12,6 +12,7 @@ mod responses;
 
 use forkwood_core::Text;
 
+pub use clean::{says_nothing, sendable_image};
 pub use conversation::{CallIds, wire_name};
 
 use crate::thinking::Target;

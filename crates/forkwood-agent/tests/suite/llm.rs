@@ -367,6 +367,46 @@ fn a_provider_is_refused_without_key_and_with_a_base_url_that_is_none() {
 /// What no service takes: an id that comes again, ids and names with odd letters, arguments that
 /// are no object, a result whose call stands nowhere.
 #[tokio::test]
+async fn images_and_blank_texts_that_a_service_would_refuse_are_not_sent() {
+    let image = |mime: &str, data: &str| {
+        Block::Image(forkwood::Image {
+            source: forkwood::core::message::ImageSource::Inline(data.into()),
+            mime_type: mime.into(),
+            extra: Vec::new(),
+        })
+    };
+    let blocks = vec![
+        Block::text(" \n"),
+        image("image/bmp", "AAAA"),
+        image("image/png", "not base64!"),
+        image("image/png", "AAAA"),
+    ];
+    let messages = vec![
+        Message::new(forkwood::Role::User, forkwood::Content::Blocks(blocks)),
+        Message::assistant("  "),
+        Message::user("go"),
+    ];
+    for service in [Service::OpenAi, Service::Anthropic] {
+        let server = Server::start(vec![Answer::new(400, "{}")]).await;
+        let view = View::new(messages.clone(), Vec::new());
+        let input = ProviderInput { model: Some("m-1".into()), view, ..ProviderInput::default() };
+        let request = Request { input, max_tokens: None };
+        if let Ok(mut stream) = provider(service, &server.url).stream(request).await {
+            while stream.next().await.is_some_and(|event| event.is_ok()) {}
+        }
+        let body = server.asked()[0].body.clone();
+        let sent = body["messages"].as_array().unwrap();
+        let first = sent[0]["content"].as_array().unwrap();
+        let pictures = first.iter().filter(|part| part["type"] != "text").count();
+        assert_eq!((first.len(), pictures), (3, 1), "{service:?}: {body}");
+        let text = body.to_string();
+        assert!(text.contains("[image/bmp: cannot be shown]"), "{service:?}: {text}");
+        assert!(!text.contains("not base64!"), "{service:?}: {text}");
+        assert_eq!(sent.len(), 2, "{service:?}: what says nothing is no message: {text}");
+    }
+}
+
+#[tokio::test]
 async fn odd_calls_of_a_session_are_sent_as_services_take_them() {
     let call = |id: &str, name: &str, arguments: &str| {
         let arguments = forkwood::Json::parse(arguments).unwrap();

@@ -125,7 +125,11 @@ fn edit(asked: &Receiver<()>, told: &UnboundedSender<Result<Line>>) {
 fn keep(editor: &mut DefaultEditor, file: Option<&std::path::Path>) {
     let Some(file) = file else { return };
     if let Some(folder) = file.parent() {
-        let _ = std::fs::create_dir_all(folder);
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let _ = builder.create(folder);
     }
     let _ = editor.append_history(file);
 }

@@ -108,7 +108,21 @@ pub(super) fn name(text: &Text, most: usize) -> String {
     format!("{kept}{hash}")
 }
 
-/// The base64 and the kind of an image that can be sent.
+/// Whether a text says nothing to a reader: some providers refuse such ones.
+pub fn says_nothing(text: &Text) -> bool {
+    is_blank(text)
+}
+
+/// The kind and the base64 of an image, as every provider takes them.
+///
+/// # Errors
+/// The words to send in its place where it cannot be sent: a kind that not all of them take,
+/// bytes that are no base64, or none.
+pub fn sendable_image(image: &Image) -> Result<(&str, &str), Text> {
+    picture(image).ok_or_else(|| no_picture(image))
+}
+
+/// The kind and the base64 of an image that can be sent.
 pub(super) fn picture(image: &Image) -> Option<(&str, &str)> {
     let forkwood_core::message::ImageSource::Inline(data) = &image.source else { return None };
     let mime = image.mime_type.as_str()?;

@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use forkwood::core::message::ImageSource;
 use forkwood::{Block, Content, Json, Message, Role, Text};
 use forkwood_context::thinking::{Target, survives};
-use forkwood_context::{Api, CallIds, ProviderInput, wire_name};
+use forkwood_context::{Api, CallIds, ProviderInput, says_nothing, sendable_image, wire_name};
 use genai::chat::{
     CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool,
     ToolCall, ToolResponse,
@@ -28,8 +27,7 @@ pub(super) fn request(service: Service, provider: &str, request: &Request) -> Ch
             // The results of one turn go together; what a tool shows comes behind them.
             let count = rest.iter().take_while(|message| message.role == Role::Tool).count();
             let (results, after) = rest.split_at(count);
-            // A result whose call stands nowhere in a message, as my-pi-agent keeps them, is one
-            // that every service refuses.
+            // A result whose call stands nowhere is one that every service refuses.
             let answered = results.iter().zip(open.drain(..));
             let answers: Vec<ContentPart> =
                 answered.map(|(result, id)| tool_result(service, result, id)).collect();
@@ -116,27 +114,26 @@ fn object(json: &Json) -> Value {
 
 fn plain(message: &Message) -> Vec<ContentPart> {
     let parts = message.content.to_blocks().into_iter().filter_map(|block| match block {
-        Block::Text { text: said, .. } if !said.is_empty() => Some(ContentPart::Text(text(&said))),
-        Block::Image(image) => image_part(&image),
+        Block::Text { text: said, .. } if !says_nothing(&said) => {
+            Some(ContentPart::Text(text(&said)))
+        }
+        Block::Image(image) => Some(image_part(&image)),
         _ => None,
     });
     parts.collect()
 }
 
-fn image_part(image: &forkwood::Image) -> Option<ContentPart> {
-    match &image.source {
-        ImageSource::Inline(base64) => {
-            Some(ContentPart::from_binary_base64(text(&image.mime_type), text(base64), None))
-        }
-        // Its bytes are missing.
-        ImageSource::Blob { .. } => Some(ContentPart::Text("[image not available]".to_owned())),
+fn image_part(image: &forkwood::Image) -> ContentPart {
+    match sendable_image(image) {
+        Ok((mime, base64)) => ContentPart::from_binary_base64(mime, base64, None),
+        Err(instead) => ContentPart::Text(text(&instead)),
     }
 }
 
 fn images(message: &Message) -> Vec<ContentPart> {
     let Content::Blocks(blocks) = &message.content else { return Vec::new() };
     let shown = blocks.iter().filter_map(|block| match block {
-        Block::Image(image) => image_part(image),
+        Block::Image(image) => Some(image_part(image)),
         _ => None,
     });
     shown.collect()
@@ -181,7 +178,7 @@ fn assistant(
     for block in message.content.to_blocks() {
         let survives = survives(message, &block, &target);
         match block {
-            Block::Text { text: said, .. } if !said.is_empty() => {
+            Block::Text { text: said, .. } if !says_nothing(&said) => {
                 parts.push(ContentPart::Text(text(&said)));
             }
             Block::Thinking { thinking, signature, .. } if survives => match (service, signature) {
