@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use forkwood_core::entry::Foreign;
 use forkwood_core::json::{self, JsonKind, Object, ObjectWriter};
-use forkwood_core::{DiagnosticKind, EntryId, Json, Text};
-use forkwood_storage::jsonl::LineFault;
+use forkwood_core::{Body, DiagnosticKind, Entry, EntryId, Json, Lane, Text};
+use forkwood_storage::jsonl::{Decoded, LineFault, as_text};
 
 /// One object of a line.
 ///
@@ -219,4 +219,23 @@ pub(crate) fn kept(fields: &[(Text, Json)]) -> impl Iterator<Item = (&Text, &str
 /// The raw record of a message that has no form of its own here, if it is of `format`.
 pub(crate) fn foreign_of<'a>(foreign: Option<&'a Foreign>, format: &str) -> Option<&'a Json> {
     foreign.filter(|foreign| foreign.format == format).map(|foreign| &foreign.raw)
+}
+
+/// A part of a line that cannot be read by itself and whose line is damaged: kept as it is.
+///
+/// # Errors
+/// A [`LineFault`] where it holds no JSON values.
+pub(crate) fn piece(format: &str, record: &[u8]) -> Result<Decoded, LineFault> {
+    let list = format!("[{}]", as_text(record)?);
+    let data = Json::parse(&list).map_err(|error| LineFault::NotJson(error.to_string()))?;
+    let entry = Entry {
+        id: EntryId::new("piece"),
+        parent_id: None,
+        timestamp: None,
+        lane: Lane::main(),
+        more: 0,
+        body: Body::Custom { namespace: format!("{format}.piece").into(), data, aside: false },
+        extra: Vec::new(),
+    };
+    Ok(Decoded { entry, notes: Vec::new() })
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use forkwood_storage::jsonl::Format;
 
 pub mod claude_code;
+pub mod codex;
 mod fields;
 pub mod import;
 pub mod my_pi_agent;
@@ -28,6 +29,7 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
         Arc::new(pi::PiFormat),
         Arc::new(my_pi_agent::MyPiAgentFormat),
         Arc::new(claude_code::ClaudeCodeFormat),
+        Arc::new(codex::CodexFormat),
     ]
 }
 

@@ -58,3 +58,9 @@ fn claude_code() {
     let name = "00000001-0000-4000-8000-000000000001.jsonl";
     replay("claude_code", |data| foreign::check(name, data), 300);
 }
+
+#[test]
+fn codex() {
+    let name = "rollout-2026-03-01T09-00-00-01990001-0000-7000-8000-000000000001.jsonl";
+    replay("codex", |data| foreign::check(name, data), 300);
+}

@@ -130,7 +130,8 @@ impl Dialect for ClaudeCode {
         {
             return decode::entry(text, context.line, Some(start));
         }
-        self.decode(record, context)
+        // In a line that is damaged, nothing says what the blocks belong to.
+        self.decode(record, context).or_else(|_| crate::fields::piece(NAME, record))
     }
 
     fn relinks(&self) -> bool {
