@@ -84,6 +84,10 @@ pub(crate) enum Tool {
     Pi,
     /// my-pi-agent: .my_agent_core/sessions of the workspace
     MyPiAgent,
+    /// Claude Code: $CLAUDE_CONFIG_DIR/projects or ~/.claude/projects
+    Claude,
+    /// Codex: $CODEX_HOME or ~/.codex, sessions and archived_sessions
+    Codex,
 }
 
 impl Tool {
@@ -92,6 +96,8 @@ impl Tool {
         match self {
             Tool::Pi => "pi",
             Tool::MyPiAgent => "my-pi-agent",
+            Tool::Claude => "claude",
+            Tool::Codex => "codex",
         }
     }
 }

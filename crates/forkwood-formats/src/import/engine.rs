@@ -78,7 +78,12 @@ impl Tool for MyPiAgent {
     }
 }
 
-fn claim(format: &dyn Format, disk: &dyn Disk, path: &Path, meta: &Meta) -> Option<Unit> {
+pub(super) fn claim(
+    format: &dyn Format,
+    disk: &dyn Disk,
+    path: &Path,
+    meta: &Meta,
+) -> Option<Unit> {
     let is_session = meta.kind == NodeKind::File && path.extension()? == "jsonl";
     if !is_session {
         return None;
@@ -102,11 +107,20 @@ async fn open(
     disk: &Arc<dyn Disk>,
     unit: &Unit,
 ) -> Result<Vec<Box<dyn ForeignSession>>> {
+    Ok(vec![Box::new(open_one(format, disk, unit).await?)])
+}
+
+/// Opens the session of a file.
+pub(super) async fn open_one(
+    format: Arc<dyn Format>,
+    disk: &Arc<dyn Disk>,
+    unit: &Unit,
+) -> Result<EngineSession> {
     let options = JsonlOptions::default().with_disk(Arc::clone(disk)).with_formats(&[format]);
     let (storage, id) = JsonlStorage::file(&unit.path, options)?;
     let facts = storage.facts(&id).await?;
     let about = about(&facts);
-    Ok(vec![Box::new(EngineSession { storage, id, about, from: Some(0) })])
+    Ok(EngineSession { storage, id, about, from: Some(0) })
 }
 
 fn about(facts: &SessionFacts) -> About {
@@ -123,10 +137,10 @@ fn about(facts: &SessionFacts) -> About {
 
 /// A file that the engine reads, page by page.
 #[derive(Debug)]
-struct EngineSession {
+pub(super) struct EngineSession {
     storage: JsonlStorage,
     id: SessionId,
-    about: About,
+    pub(super) about: About,
     from: Option<Seq>,
 }
 

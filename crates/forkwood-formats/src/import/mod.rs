@@ -22,10 +22,12 @@ use async_trait::async_trait;
 use forkwood::storage::disk::{Disk, Meta};
 use forkwood::{Diagnostic, Entry, EntryId, Result, SessionId, SessionInfo, Text};
 
+mod agents;
 mod engine;
 mod find;
 mod ledger;
 mod line_up;
+mod moved;
 mod origin;
 mod report;
 mod run;
@@ -40,7 +42,12 @@ pub use whole::Whole;
 
 /// Every tool whose sessions can be taken in, in the order in which they are asked.
 pub fn tools() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(engine::Pi), Arc::new(engine::MyPiAgent)]
+    vec![
+        Arc::new(engine::Pi),
+        Arc::new(engine::MyPiAgent),
+        Arc::new(agents::ClaudeCode),
+        Arc::new(agents::Codex),
+    ]
 }
 
 /// The tool of a name.

@@ -9,6 +9,7 @@ use forkwood::{
 };
 
 use super::line_up::{LineUp, line_up};
+use super::moved::Moved;
 use super::{Cut, ForeignSession, Identity, Origin};
 
 /// The lane that follows a source when `main` has gone its own way.
@@ -155,22 +156,34 @@ impl<'s> Target<'s> {
         source: &mut dyn ForeignSession,
     ) -> Result<()> {
         let mut refs = References::default();
+        let mut moved = Moved::of(&self.heads);
         let mut first = true;
         let mut page = start;
         while !page.is_empty() {
             for entry in page {
                 self.written.read += 1;
                 let header = std::mem::take(&mut first) && entry.kind() == EntryKind::SessionInfo;
-                let parent = refs.enter(&entry);
-                if header || self.known.contains(&entry.id) {
+                let parent = refs.enter(&entry).map(|id| moved.now(id));
+                if header {
                     continue;
+                }
+                let mut entry = entry;
+                if self.known.contains(&entry.id) {
+                    let Some(copy) = moved.copy(&entry, parent.as_ref(), &self.root) else {
+                        continue;
+                    };
+                    let of = std::mem::replace(&mut entry.id, copy.clone());
+                    moved.note(&mut entry, of);
+                    if self.known.contains(&copy) {
+                        continue;
+                    }
                 }
                 self.take_entry(entry, parent, &refs);
             }
             self.flush().await?;
             page = source.next().await?;
         }
-        let leaf = refs.path_entry(source.about().leaf.as_ref());
+        let leaf = refs.path_entry(source.about().leaf.as_ref()).map(|id| moved.now(id));
         let to = leaf.unwrap_or_else(|| self.root.clone());
         let follows = self.written.added > 0 || self.stands.is_some();
         if follows && self.at.as_ref().unwrap_or(&self.root) != &to && self.known.contains(&to) {
