@@ -1,9 +1,10 @@
 //! Paths out of a session file, and the full check of one.
 
+use forkwood_core::entry::Compaction;
 use forkwood_core::{Body, Diagnostic, DiagnosticKind, EntryId, EntryKind, Role, Settings};
 
 use super::file::{SessionFile, Trouble};
-use crate::{PathRead, PathStop, Result};
+use crate::{PathRead, PathStop, Result, Stored};
 
 /// Reads a path, as far back as asked. With [`PathStop::Context`] only the entries are read that
 /// the context needs, and the few before them that change settings.
@@ -34,7 +35,10 @@ pub(super) fn read(
         .collect::<std::result::Result<Vec<_>, Trouble>>()?;
     let before = match stop {
         PathStop::Root => Settings::initial(&rules),
-        PathStop::Context => settings_before(file, &path[..start])?,
+        PathStop::Context => match recorded(file, &entries) {
+            Some(settings) => settings,
+            None => settings_before(file, &path[..start])?,
+        },
     };
     Ok(PathRead { entries, before: Some(before) })
 }
@@ -81,6 +85,25 @@ fn needed(file: &SessionFile, path: &[u32]) -> std::result::Result<usize, Troubl
         return Ok(kept.unwrap_or(position));
     }
     Ok(0)
+}
+
+/// The settings that the deciding compaction recorded. What sets them between the first entry that
+/// it keeps and itself is in them already, and sets them to the same again.
+fn recorded(file: &SessionFile, read: &[Stored]) -> Option<Settings> {
+    if file.dialect.name() != super::NATIVE {
+        return None;
+    }
+    let at = forkwood_core::fold::latest_boundary(read)?;
+    let Body::Compaction(Compaction { state: Some(state), .. }) = &read[at].entry.body else {
+        return None;
+    };
+    let state = state.clone();
+    Some(Settings {
+        model: state.model,
+        provider: state.provider,
+        thinking_level: state.thinking_level,
+        active_tool_names: state.active_tool_names,
+    })
 }
 
 /// The settings that a part of a path leads to, from the last entry that sets each.

@@ -12,6 +12,7 @@ mod contract;
 mod ephemeral;
 pub mod go_json;
 pub mod key;
+pub mod native;
 mod scope;
 pub mod text;
 mod thought;
