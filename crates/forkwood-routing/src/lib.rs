@@ -5,7 +5,8 @@
 //! conversation may be known. The rules are those of PicoClaw at `cf67dd3`, byte for byte; where
 //! ours differ, the item says so.
 //!
-//! Pure: no I/O, no clock, no environment, no randomness.
+//! All that is pure: no I/O, no clock, no environment, no randomness. [`store`] is not: it keeps
+//! the conversations, by key, in native sessions.
 
 pub mod alias;
 mod allocate;
@@ -14,6 +15,7 @@ mod error;
 mod identity;
 mod inbound;
 mod route;
+pub mod store;
 
 pub use allocate::{Allocation, Resolved};
 pub use config::{Config, Dimension, Loaded, Problem, Severity};
@@ -22,6 +24,7 @@ pub use forkwood::conversation::{SessionScope, check_same_scope, key, text};
 pub use identity::{IdentityLinks, Person};
 pub use inbound::{Context, Inbound, Sender};
 pub use route::{Policy, Route, Router};
+pub use store::{ConversationOptions, PersistentConversations};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

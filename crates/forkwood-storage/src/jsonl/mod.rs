@@ -13,6 +13,7 @@ mod file;
 mod frame;
 mod idle;
 mod index;
+mod leftovers;
 mod links;
 mod list;
 mod native;

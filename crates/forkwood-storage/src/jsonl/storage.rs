@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use forkwood_core::{Body, Diagnostic, EntryId, SessionId, Timestamp};
 
 use super::file::{SessionFile, Trouble};
+use super::leftovers::Leftovers;
 use super::options::JsonlOptions;
 use super::place::Place;
 use super::slot::{Slot, Slots};
@@ -27,6 +28,7 @@ pub struct JsonlStorage {
     pub(super) place: Place,
     pub(super) options: JsonlOptions,
     pub(super) slots: Slots,
+    leftovers: Leftovers,
     /// The store whose blobs the entries name.
     blobs: Option<PathBuf>,
 }
@@ -81,7 +83,13 @@ impl JsonlStorage {
 
     fn at(place: Place, options: JsonlOptions) -> JsonlStorage {
         let blobs = place.root();
-        JsonlStorage { place, options, slots: Slots::default(), blobs }
+        JsonlStorage {
+            place,
+            options,
+            slots: Slots::default(),
+            leftovers: Leftovers::default(),
+            blobs,
+        }
     }
 
     pub(super) fn disk(&self) -> &dyn Disk {
@@ -335,6 +343,8 @@ impl SessionStorage for JsonlStorage {
     async fn append(&self, session: &SessionId, append: Append) -> Result<Appended> {
         let path = self.path_of(session)?;
         let slot = self.slot_of(&path)?;
+        let tidied = slot.file().tidied || self.leftovers.none_of(self.disk(), &path);
+        slot.file().tidied = tidied;
         let done = slot.append(append, self.options.clock.as_ref(), self.options.lock_wait);
         if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Gone) {
             self.slots.close(&path);
