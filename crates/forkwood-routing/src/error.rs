@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::config::Problem;
 
 /// Why a message was not routed.
-#[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The configuration cannot be used. All that is wrong with it, warnings left out.
@@ -20,6 +20,13 @@ pub enum Error {
         /// What, and where in the JSON.
         message: String,
     },
+    /// The conversation could not be read or written.
+    #[error(transparent)]
+    Storage(#[from] forkwood::Error),
+    /// The agent did not come to an end. What it did before stays in the conversation.
+    #[cfg(feature = "agent")]
+    #[error(transparent)]
+    Agent(#[from] forkwood_agent::AgentError),
 }
 
 impl Error {
@@ -27,6 +34,9 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Config { .. } | Error::Inbound { .. } => "invalid",
+            Error::Storage(error) => error.kind().as_str(),
+            #[cfg(feature = "agent")]
+            Error::Agent(error) => error.kind().as_str(),
         }
     }
 }

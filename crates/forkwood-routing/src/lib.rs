@@ -12,6 +12,8 @@ pub mod alias;
 mod allocate;
 pub mod config;
 mod error;
+#[cfg(feature = "agent")]
+pub mod handle;
 mod identity;
 mod inbound;
 mod route;
