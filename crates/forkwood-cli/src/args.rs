@@ -27,7 +27,8 @@ pub(crate) struct Cli {
 
 const AFTER_HELP: &str = "\
 SESSION is a session id, a unique prefix of it or of its last part, or the path of a session \
-file of any known format (anything with a slash, or ending in .jsonl, or naming a file).
+file of any known format (anything with a slash, or ending in .jsonl, or naming a file), or the \
+key or alias of a conversation.
 ENTRY is an entry id, a unique prefix or suffix of one, the name of a lane, or a label.
 
 Sessions lie in --store DIR, else in $FORKWOOD_DIR, else in .forkwood of the workspace: the \
@@ -159,6 +160,11 @@ pub(crate) enum Command {
     Check(commands::check::Args),
     /// Tell which agent and which conversation a message belongs to
     Route(commands::route::Args),
+    /// List conversations with their keys and aliases
+    Aliases(commands::aliases::Args),
+    /// Take a message to its conversation, and print the answer
+    #[cfg(feature = "agent")]
+    Inbound(commands::inbound::Args),
     /// Print the path of a session's file
     Path(commands::path::Args),
     /// Move sessions to the trash

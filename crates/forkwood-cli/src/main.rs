@@ -8,6 +8,7 @@ mod args;
 #[cfg(feature = "agent")]
 mod chat;
 mod commands;
+mod conversations;
 mod ctx;
 mod entries;
 mod error;

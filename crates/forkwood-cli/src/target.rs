@@ -6,6 +6,7 @@ use std::sync::Arc;
 use forkwood::storage::jsonl::JsonlStorage;
 use forkwood::{Error, ErrorKind, Lane, Session, SessionId, SessionStore};
 
+use crate::conversations;
 use crate::ctx::Ctx;
 use crate::error::{CliError, Result, code};
 use crate::place::{Place, options};
@@ -44,6 +45,9 @@ pub(crate) async fn find(
     if is_path(ctx, query) {
         let path = ctx.absolute(Path::new(query));
         if let Err(error) = path.symlink_metadata() {
+            if let Some(found) = conversation(ctx, query, bridge).await? {
+                return Ok(found);
+            }
             // What may not be looked at may be there.
             return Err(match error.kind() {
                 std::io::ErrorKind::PermissionDenied => CliError::io("read", &path, &error),
@@ -53,6 +57,9 @@ pub(crate) async fn find(
         let (storage, id) = JsonlStorage::file(&path, options(bridge))?;
         return Ok((SessionStore::new(Arc::new(storage)), id));
     }
+    if let Some(found) = conversation(ctx, query, bridge).await? {
+        return Ok(found);
+    }
     check_query(query)?;
     let place = Place::of(ctx)?;
     let store = place.open(ctx, true, bridge)?;
@@ -60,6 +67,21 @@ pub(crate) async fn find(
         Ok(id) => Ok((store, id)),
         Err(Error::SessionNotFound { .. }) => Err(not_found(query, &place)),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// The session of the conversation whose key or alias an argument is.
+async fn conversation(
+    ctx: &Ctx,
+    query: &str,
+    bridge: bool,
+) -> Result<Option<(SessionStore, SessionId)>> {
+    if !conversations::is_name(query) {
+        return Ok(None);
+    }
+    match conversations::find(ctx, query).await? {
+        Some(id) => Ok(Some((Place::of(ctx)?.open(ctx, true, bridge)?, id))),
+        None => Ok(None),
     }
 }
 

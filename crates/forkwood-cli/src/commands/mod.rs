@@ -1,5 +1,6 @@
 //! The commands, one a file.
 
+pub(crate) mod aliases;
 pub(crate) mod append;
 pub(crate) mod branches;
 #[cfg(feature = "agent")]
@@ -11,6 +12,8 @@ pub(crate) mod context;
 pub(crate) mod diff;
 pub(crate) mod fork;
 pub(crate) mod import;
+#[cfg(feature = "agent")]
+pub(crate) mod inbound;
 pub(crate) mod label;
 pub(crate) mod lanes;
 pub(crate) mod list;
@@ -60,6 +63,9 @@ pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
         Command::Resume(args) => resume::run(ctx, args).await,
         Command::Watch(args) => watch::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
+        Command::Aliases(args) => aliases::run(ctx, args).await,
+        #[cfg(feature = "agent")]
+        Command::Inbound(args) => inbound::run(ctx, args),
         Command::Route(args) => route::run(ctx, args).await,
         Command::Path(args) => path::run(ctx, args).await,
         Command::Rm(args) => rm::run(ctx, args).await,

@@ -1,0 +1,116 @@
+//! Conversations by key and alias, on the command line.
+
+#![cfg(feature = "agent")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Sandbox;
+use insta::assert_snapshot;
+use serde_json::Value;
+
+const DIRECT: &str = r#"{"channel": "telegram", "chat_type": "direct", "chat_id": "7",
+    "sender_id": "7", "content": "hello there"}"#;
+
+fn inbound(sandbox: &Sandbox, message: &str) -> Value {
+    let run = sandbox.run_with(&["inbound", "--provider", "scripted", "--json"], message);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+#[test]
+fn a_message_goes_to_its_conversation_and_is_answered() {
+    let sandbox = Sandbox::new();
+    let first = inbound(&sandbox, DIRECT);
+    let second = inbound(&sandbox, &DIRECT.replace("hello there", "and again"));
+    assert_eq!(first["agentId"], "main");
+    assert_eq!(first["stop"], "done");
+    assert_eq!(first["sessionKey"], second["sessionKey"]);
+    let key = first["sessionKey"].as_str().unwrap();
+    // The same session by its id, its key, the start of it, and each of its older names.
+    let shown = sandbox.ok(&["show", first["session"].as_str().unwrap()]);
+    assert!(shown.contains("hello there") && shown.contains("and again"), "{shown}");
+    for name in [
+        key,
+        &key[..12],
+        "agent:main:direct:7",
+        "agent:main:telegram:direct:7",
+        "agent:main:telegram:default:direct:7",
+    ] {
+        assert_eq!(sandbox.ok(&["show", name]), shown, "{name}");
+    }
+    let ids = first["entryIds"].as_array().unwrap();
+    let context: Value = serde_json::from_str(&sandbox.ok(&["context", key, "--json"])).unwrap();
+    assert!(context["entryIds"].as_array().unwrap().contains(ids.last().unwrap()));
+    // Every command takes them.
+    sandbox.ok(&["append", "agent:main:direct:7", "by hand"]);
+    assert!(sandbox.ok(&["show", key]).contains("by hand"));
+}
+
+#[test]
+fn names_with_slashes_are_no_paths() {
+    let sandbox = Sandbox::new();
+    let topic = r#"{"channel": "telegram", "chat_type": "group", "chat_id": "-100",
+        "topic_id": "42", "content": "in a topic"}"#;
+    inbound(&sandbox, topic);
+    assert!(sandbox.ok(&["show", "agent:main:telegram:group:-100/42"]).contains("in a topic"));
+    let run = sandbox.run(&["show", "agent:main:telegram:group:-100/43", "--json"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("not_found"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_known_of_conversations() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.shown(&["aliases"]), @r"
+    --- stderr
+    note: no conversations here; `forkwood list` shows all sessions
+    ");
+    inbound(&sandbox, DIRECT);
+    inbound(&sandbox, r#"{"channel": "system", "content": "done"}"#);
+    assert_snapshot!(sandbox.shown(&["aliases"]), @r"
+    sk_v1_465e7eca925f8af26ad406476af00418fc9d2a6f89273a61218e440ac748494d  v=1|agent=main|channel=telegram|account=default|chat=direct:7
+      agent:main:direct:7
+      agent:main:telegram:direct:7
+      agent:main:telegram:default:direct:7
+    sk_v1_6d9217fe77c7f11d9cc992aabe81a2d09604e9c48babbda8fdad3791f9c19f3b  no scope
+      agent:main:main
+    ");
+    assert_snapshot!(sandbox.shown(&["aliases", "agent:main:direct:7", "--json"]), @r#"{"schema":1,"sessionKey":"sk_v1_465e7eca925f8af26ad406476af00418fc9d2a6f89273a61218e440ac748494d","session":"sk_v1_465e7eca925f8af26ad406476af00418fc9d2a6f89273a61218e440ac748494d","agentId":"main","scope":{"version":1,"agent_id":"main","channel":"telegram","account":"default","dimensions":["chat"],"values":{"chat":"direct:7"}},"aliases":["agent:main:main","agent:main:direct:7","agent:main:telegram:direct:7","agent:main:telegram:default:direct:7"],"promotedFrom":null}"#);
+    assert_snapshot!(sandbox.shown(&["aliases", "agent:main:direct:8"]), @r#"
+    --- stderr
+    error: no conversation has the key or alias "agent:main:direct:8"
+    hint: `forkwood aliases` lists keys and aliases
+    --- exit 1
+    "#);
+    assert_snapshot!(sandbox.shown(&["aliases", "--dir", "."]), @r"
+    --- stderr
+    error: conversations are kept in a store: leave out --dir and --from
+    --- exit 2
+    ");
+}
+
+#[test]
+fn looking_makes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["aliases"]);
+    sandbox.run(&["show", "agent:main:direct:7"]);
+    assert!(!sandbox.path(".forkwood").exists());
+}
+
+#[test]
+fn what_cannot_be_handled_is_told() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.shown_with(&["inbound", "--provider", "scripted"], "{}"), @r"
+    --- stderr
+    error: inbound message: `content` and `media` are empty
+    --- exit 1
+    ");
+    assert_snapshot!(sandbox.shown_with(&["inbound"], DIRECT), @r"
+    --- stderr
+    error: no model is chosen, and the session names none
+    hint: --provider scripted works without a key; see --provider in `--help`
+    --- exit 2
+    ");
+    assert!(!sandbox.path(".forkwood").exists());
+}
