@@ -89,6 +89,8 @@ pub(crate) enum Tool {
     Claude,
     /// Codex: $CODEX_HOME or ~/.codex, sessions and archived_sessions
     Codex,
+    /// PicoClaw: $PICOCLAW_HOME or ~/.picoclaw, with all workspaces in it
+    Picoclaw,
 }
 
 impl Tool {
@@ -99,6 +101,7 @@ impl Tool {
             Tool::MyPiAgent => "my-pi-agent",
             Tool::Claude => "claude",
             Tool::Codex => "codex",
+            Tool::Picoclaw => "picoclaw",
         }
     }
 }

@@ -4,8 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forkwood::storage::PathStop;
+use forkwood::storage::disk::{Disk, RealDisk};
 use forkwood::storage::jsonl::Format;
-use forkwood::{EntryId, ErrorKind, Role, Session, Text, workspace};
+use forkwood::{
+    EntryId, ErrorKind, Page, Problem, Role, Session, SessionId, SessionRow, SessionStore, Text,
+    workspace,
+};
 use forkwood_formats::import::{self, Environment, Tool};
 use forkwood_formats::pi;
 
@@ -41,6 +45,65 @@ pub(crate) fn sessions_of(ctx: &Ctx, name: &str) -> Result<PathBuf> {
         let message = format!("this user has no home folder to look for the sessions of {name} in");
         CliError::new(ErrorKind::NotFound, message)
     })
+}
+
+/// The tools whose files the engine does not open.
+fn shown_tools() -> Vec<Arc<dyn Tool>> {
+    import::tools().into_iter().filter(|tool| !tool.in_place()).collect()
+}
+
+/// A session that no dialect of the engine knows and another tool does, as it is now.
+pub(crate) async fn snapshot(path: &Path) -> Result<Option<(SessionStore, SessionId)>> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let Ok(meta) = disk.meta(&real) else { return Ok(None) };
+    for tool in shown_tools() {
+        let Some(unit) = tool.claim(disk.as_ref(), &real, &meta) else { continue };
+        let mut sessions = import::snapshot(&tool, &unit, &disk).await?;
+        if sessions.len() > 1 {
+            let message = format!(
+                "{}: holds {} sessions; `forkwood import` takes them into the store",
+                path.display(),
+                sessions.len()
+            );
+            return Err(CliError::new(ErrorKind::Ambiguous, message));
+        }
+        let Some(session) = sessions.pop() else { continue };
+        let id = session.id().clone();
+        return Ok(Some((SessionStore::new(Arc::new(session)), id)));
+    }
+    Ok(None)
+}
+
+/// The sessions in a folder that no dialect of the engine knows and other tools do, and the
+/// paths of those that were looked at.
+pub(crate) async fn rows(
+    folder: &Path,
+    recursive: bool,
+) -> Result<(Vec<SessionRow>, Vec<Problem>)> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let found = import::find(disk.as_ref(), folder, &shown_tools());
+    let mut rows = Vec::new();
+    let mut problems = Vec::new();
+    for (tool, unit) in found.units {
+        if !recursive && unit.path.parent() != Some(folder) {
+            continue;
+        }
+        match import::snapshot(&tool, &unit, &disk).await {
+            Ok(sessions) => {
+                for session in sessions {
+                    let page = Page::default();
+                    rows.extend(SessionStore::new(Arc::new(session)).list(page).await?.rows);
+                }
+            }
+            Err(error) => problems.push(Problem {
+                path: unit.path,
+                kind: "damaged",
+                message: error.to_string(),
+            }),
+        }
+    }
+    Ok((rows, problems))
 }
 
 /// A context as Pi has it: each message as JSON, and the entry behind it.

@@ -9,6 +9,7 @@ use forkwood::{Error, ErrorKind, Lane, Session, SessionId, SessionStore};
 use crate::conversations;
 use crate::ctx::Ctx;
 use crate::error::{CliError, Result, code};
+use crate::foreign;
 use crate::place::{Place, options};
 
 /// Opens the session that an argument names: a path, an id or a unique prefix.
@@ -54,8 +55,13 @@ pub(crate) async fn find(
                 _ => neither(query),
             });
         }
-        let (storage, id) = JsonlStorage::file(&path, options(bridge))?;
-        return Ok((SessionStore::new(Arc::new(storage)), id));
+        return match JsonlStorage::file(&path, options(bridge)) {
+            Ok((storage, id)) => Ok((SessionStore::new(Arc::new(storage)), id)),
+            Err(error) => match foreign::snapshot(&path).await? {
+                Some(found) => Ok(found),
+                None => Err(error.into()),
+            },
+        };
     }
     if let Some(found) = conversation(ctx, query, bridge).await? {
         return Ok(found);

@@ -21,6 +21,7 @@ mod fields;
 pub mod import;
 pub mod my_pi_agent;
 pub mod pi;
+pub mod picoclaw;
 mod time;
 
 /// Every foreign format, in the order in which the engine should ask them.

@@ -63,6 +63,8 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let mut rows: Vec<SessionRow> = Vec::new();
     let mut problems: Vec<Problem> = Vec::new();
     let mut places = Vec::new();
+    // Rows from several sources are put in order together.
+    let mut again = false;
     if let Some(parent) = &args.subagents {
         let (store, id) = target::find(ctx, parent, true).await?;
         let page = Page { parent: Some(id), sort, ..Page::default() };
@@ -88,8 +90,17 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         };
         rows.extend(listing.rows);
         problems.extend(listing.problems);
+        if let Place::Folder(folder) | Place::Tool(_, folder) = place {
+            let recursive = args.recursive || !args.flat || is_tool(place);
+            let (more, bad) = foreign::rows(folder, recursive).await?;
+            problems
+                .retain(|problem| !more.iter().any(|row| row.path.as_ref() == Some(&problem.path)));
+            problems.extend(bad);
+            again |= !more.is_empty();
+            rows.extend(more);
+        }
     }
-    if places.len() > 1 {
+    if again || places.len() > 1 {
         let newest = |row: &SessionRow| match sort {
             Sort::Activity => row.last_activity.or(row.created),
             Sort::Created => row.created,

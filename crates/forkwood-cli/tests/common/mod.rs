@@ -55,6 +55,7 @@ impl Sandbox {
             "CLICOLOR_FORCE",
             "PI_CODING_AGENT_DIR",
             "PI_CODING_AGENT_SESSION_DIR",
+            "PICOCLAW_HOME",
         ] {
             command.env_remove(name);
         }

@@ -46,6 +46,10 @@ impl Tool for ClaudeCode {
         Some(unit)
     }
 
+    fn in_place(&self) -> bool {
+        true
+    }
+
     async fn open(
         &self,
         disk: &Arc<dyn Disk>,
@@ -75,6 +79,10 @@ impl Tool for Codex {
 
     fn claim(&self, disk: &dyn Disk, path: &Path, meta: &Meta) -> Option<Unit> {
         claim(&CodexFormat, disk, path, meta)
+    }
+
+    fn in_place(&self) -> bool {
+        true
     }
 
     async fn open(

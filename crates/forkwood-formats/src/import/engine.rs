@@ -132,6 +132,7 @@ fn about(facts: &SessionFacts) -> About {
         forked_from: facts.forked_from.clone(),
         leaf: facts.leaf(&Lane::main()).cloned(),
         identity: Identity::Ids,
+        of_id: None,
     }
 }
 

@@ -13,9 +13,9 @@ use super::LINE_DIGITS;
 pub(crate) enum LineUp {
     /// The first so many lines are the last entries of the path: the others follow them.
     Continue(usize),
-    /// The first so many lines are the first entries of the path, which then went another way:
-    /// the others are a branch there.
-    Branch(usize),
+    /// The first so many lines stand on the path, up to the entry before this place on it, and
+    /// the path then went another way: the other lines are a branch there.
+    Branch(usize, usize),
 }
 
 /// The part of an id that tells what stands on the line.
@@ -26,16 +26,9 @@ pub(crate) fn key(id: &EntryId) -> &str {
 /// Compares the ids of the lines now with those of the path taken before. Takes time in
 /// proportion to both.
 pub(crate) fn line_up(path: &[EntryId], lines: &[EntryId]) -> LineUp {
-    let common = path.iter().zip(lines).take_while(|(a, b)| key(a) == key(b)).count();
-    if common == path.len() || lines.is_empty() {
-        return LineUp::Continue(common);
+    if path.is_empty() || lines.is_empty() {
+        return LineUp::Continue(0);
     }
-    let tail = longest_tail(path, lines);
-    if tail > common { LineUp::Continue(tail) } else { LineUp::Branch(common) }
-}
-
-/// The length of the longest start of `lines` that the path ends with.
-fn longest_tail(path: &[EntryId], lines: &[EntryId]) -> usize {
     let fits = |a: &EntryId, b: &EntryId| key(a) == key(b);
     // How long a start of the lines ends each start of the lines, itself left out.
     let mut borders = vec![0usize; lines.len()];
@@ -49,8 +42,10 @@ fn longest_tail(path: &[EntryId], lines: &[EntryId]) -> usize {
         }
         borders[at] = matched;
     }
+    // The longest start of the lines that stands on the path, and the one that ends it.
+    let mut longest = (0, 0);
     matched = 0;
-    for id in path {
+    for (id, end) in path.iter().zip(1..) {
         if matched == lines.len() {
             matched = borders[matched - 1];
         }
@@ -60,8 +55,14 @@ fn longest_tail(path: &[EntryId], lines: &[EntryId]) -> usize {
         if fits(id, &lines[matched]) {
             matched += 1;
         }
+        if matched > longest.0 {
+            longest = (matched, end);
+        }
     }
-    matched
+    match matched > 0 && matched == longest.0 {
+        true => LineUp::Continue(matched),
+        false => LineUp::Branch(longest.0, longest.1),
+    }
 }
 
 #[cfg(test)]
@@ -83,13 +84,16 @@ mod tests {
             // Compacted, and compacted and gone on.
             ("abcd", "cd", LineUp::Continue(2)),
             ("abcd", "cdef", LineUp::Continue(2)),
-            ("aaaa", "aa", LineUp::Branch(2)),
-            ("abab", "abc", LineUp::Branch(2)),
+            ("aaaa", "aa", LineUp::Continue(2)),
+            ("abab", "abc", LineUp::Continue(2)),
             ("xabab", "ababc", LineUp::Continue(4)),
             // Cut back, changed, and replaced.
-            ("abcd", "ab", LineUp::Branch(2)),
-            ("abcd", "abx", LineUp::Branch(2)),
-            ("abcd", "xyz", LineUp::Branch(0)),
+            ("abcd", "ab", LineUp::Branch(2, 2)),
+            ("abcd", "abx", LineUp::Branch(2, 2)),
+            ("abcd", "xyz", LineUp::Branch(0, 0)),
+            // Compacted, then cut back.
+            ("abcde", "cd", LineUp::Branch(2, 4)),
+            ("abcde", "cdx", LineUp::Branch(2, 4)),
             ("abcd", "", LineUp::Continue(0)),
         ] {
             assert_eq!(line_up(&ids(path), &ids(lines)), expected, "{path} {lines}");

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use forkwood::storage::disk::{Disk, Meta};
-use forkwood::{Diagnostic, Entry, EntryId, Result, SessionId, SessionInfo, Text};
+use forkwood::{Diagnostic, Entry, EntryId, Json, Result, SessionId, SessionInfo, Text};
 
 mod agents;
 mod engine;
@@ -31,6 +31,7 @@ mod moved;
 mod origin;
 mod report;
 mod run;
+mod snapshot;
 mod take;
 mod whole;
 
@@ -38,6 +39,7 @@ pub use find::{Found, find};
 pub use origin::{FileStamp, Origin};
 pub use report::{Outcome, Report};
 pub use run::Import;
+pub use snapshot::{Snapshot, snapshot};
 pub use whole::Whole;
 
 /// Every tool whose sessions can be taken in, in the order in which they are asked.
@@ -47,6 +49,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(engine::MyPiAgent),
         Arc::new(agents::ClaudeCode),
         Arc::new(agents::Codex),
+        Arc::new(crate::picoclaw::PicoClaw),
     ]
 }
 
@@ -101,6 +104,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// claims is not walked into.
     fn claim(&self, disk: &dyn Disk, path: &Path, meta: &Meta) -> Option<Unit>;
 
+    /// Whether the JSONL engine opens its files by itself, where they lie; see
+    /// [`formats`](crate::formats). Else [`snapshot`] shows them.
+    fn in_place(&self) -> bool {
+        false
+    }
+
     /// Opens the sessions of a unit for reading.
     ///
     /// # Errors
@@ -148,6 +157,8 @@ pub struct About {
     pub leaf: Option<EntryId>,
     /// How its entries are known again.
     pub identity: Identity,
+    /// A field of the metadata that only the session of that very `id` gets.
+    pub of_id: Option<(Text, Json)>,
 }
 
 /// How the entries of a source are known again when it is read once more.

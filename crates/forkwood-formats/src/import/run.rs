@@ -15,6 +15,8 @@ use sha2::{Digest, Sha256};
 
 use super::ledger::{Ledger, Taken};
 use super::take::{Target, Written};
+use crate::fields::Out;
+
 use super::{About, FileStamp, ForeignSession, Identity, Origin, Outcome, Report, Tool, Unit};
 
 /// The ledger, in the folder of the store.
@@ -40,6 +42,8 @@ pub struct Import<'s> {
     /// The session of each source, for sub-agents to find their parents.
     by_source: HashMap<(&'static str, Text), SessionId>,
     unsaved: usize,
+    /// Whether a source without an entry becomes a session, too.
+    pub(super) keep_empty: bool,
     _lock: Option<Box<dyn LockGuard>>,
 }
 
@@ -77,6 +81,7 @@ impl<'s> Import<'s> {
             trashed: trashed.into_iter().map(|trashed| trashed.id).collect(),
             by_source: HashMap::new(),
             unsaved: 0,
+            keep_empty: false,
             _lock: lock,
         })
     }
@@ -193,6 +198,11 @@ impl<'s> Import<'s> {
             Known::InTrash(id) => {
                 return Ok(Report { session: Some(id), outcome: Outcome::InTrash, ..report });
             }
+            Known::Not(_)
+                if start.is_empty() && about.identity != Identity::Ids && !self.keep_empty =>
+            {
+                return Ok(Report { outcome: Outcome::Empty, ..report });
+            }
             Known::Not(id) => {
                 report.outcome = Outcome::New;
                 (self.create(tool, unit, &about, id, parent).await?, None)
@@ -249,7 +259,9 @@ impl<'s> Import<'s> {
             };
             let origin = Origin::of_metadata(facts.info.metadata.as_ref());
             if let Some(origin) = origin.filter(|o| o.is_of(tool.name(), &about.source_id))
-                && (origin.path == unit.path || self.holds_any(&id, about, start).await?)
+                && (origin.path == unit.path
+                    || lies_beside(about, &origin.path, &unit.path)
+                    || self.holds_any(&id, about, start).await?)
             {
                 return Ok(Known::Here(id, Box::new(origin)));
             }
@@ -264,12 +276,12 @@ impl<'s> Import<'s> {
     /// Whether a session holds an entry of a source that lies elsewhere than where it came from:
     /// then that is a copy of it, else another session under the same id.
     async fn holds_any(&self, id: &SessionId, about: &About, start: &[Entry]) -> Result<bool> {
-        if about.identity != Identity::Ids || start.is_empty() {
+        if start.is_empty() {
             return Ok(true);
         }
         let heads = self.store.storage().heads(id).await?;
-        let ids: HashSet<&EntryId> = start.iter().map(|entry| &entry.id).collect();
-        Ok(heads.iter().any(|head| ids.contains(&head.id)))
+        let ids: HashSet<&str> = start.iter().map(|entry| known_by(about, &entry.id)).collect();
+        Ok(heads.iter().any(|head| ids.contains(known_by(about, &head.id))))
     }
 
     /// What is known of a session of the store; `None` where there is none of this id.
@@ -307,7 +319,16 @@ impl<'s> Import<'s> {
         parent: Option<SessionId>,
     ) -> Result<SessionId> {
         let origin = origin(tool, unit, about, None, &Written::default());
-        let metadata = origin.metadata_with(about.info.metadata.as_ref());
+        let mut metadata = origin.metadata_with(about.info.metadata.as_ref());
+        if let Some((key, value)) = about.of_id.as_ref().filter(|_| about.id.as_ref() == Some(&id))
+        {
+            let mut with = Out::default();
+            with.field(key, value.get());
+            with.rest(
+                metadata.as_object().iter().flat_map(|o| o.iter()).map(|(k, v)| (k, v.get())),
+            );
+            metadata = with.into_json();
+        }
         let subagent_of = parent.map(|parent| (parent, task_of(&unit.path)));
         let info = SessionInfo {
             metadata: Some(metadata),
@@ -377,6 +398,20 @@ fn lock(disk: &dyn Disk, root: &Path) -> Result<Box<dyn LockGuard>> {
         }
         _ => Error::write(path, "lock", error),
     })
+}
+
+/// Whether two files of one folder and one id hold the same session: an older file of a format
+/// without ids, and what became of it.
+fn lies_beside(about: &About, a: &Path, b: &Path) -> bool {
+    about.identity != Identity::Ids && a.parent() == b.parent()
+}
+
+/// What an entry is known by when its source is read once more.
+fn known_by<'i>(about: &About, id: &'i EntryId) -> &'i str {
+    match about.identity {
+        Identity::Ids => id.as_str(),
+        Identity::Lines(_) => super::line_up::key(id),
+    }
 }
 
 fn names_parent(about: &About) -> bool {

@@ -276,8 +276,8 @@ impl<'s> Target<'s> {
                 place.extend_from_slice(&taken[taken.len() - count.min(taken.len())..]);
                 count
             }
-            LineUp::Branch(count) => {
-                place.extend_from_slice(&taken[..count]);
+            LineUp::Branch(count, end) => {
+                place.extend_from_slice(&taken[end - count..end]);
                 let to = place.last().cloned().unwrap_or_else(|| self.root.clone());
                 let keep = shown.iter().position(|entry| entry.id == to).map_or(0, |at| at + 1);
                 shown.truncate(keep);

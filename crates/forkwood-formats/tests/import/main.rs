@@ -4,4 +4,5 @@
 mod agents;
 mod crash;
 mod engine;
+mod picoclaw;
 mod world;

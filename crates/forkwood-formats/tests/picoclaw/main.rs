@@ -1,0 +1,9 @@
+//! PicoClaw's folders: read, written in place, migrated.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod cases;
+mod crash;
+mod folder;
+mod messages;
+mod migration;
+mod world;
