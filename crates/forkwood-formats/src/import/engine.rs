@@ -45,6 +45,10 @@ impl Tool for Pi {
         claim(&PiFormat, disk, path, meta)
     }
 
+    fn in_place(&self) -> bool {
+        true
+    }
+
     async fn open(
         &self,
         disk: &Arc<dyn Disk>,
@@ -67,6 +71,10 @@ impl Tool for MyPiAgent {
 
     fn claim(&self, disk: &dyn Disk, path: &Path, meta: &Meta) -> Option<Unit> {
         claim(&MyPiAgentFormat, disk, path, meta)
+    }
+
+    fn in_place(&self) -> bool {
+        true
     }
 
     async fn open(
