@@ -173,7 +173,7 @@ fn files_that_are_no_sessions() {
     let before = sandbox.files();
     assert_snapshot!(sandbox.shown(&["append", "service.log", "hi"]), @r"
     --- stderr
-    error: [DIR]/service.log: not a session file of any known format (native, pi, my-pi-agent); it was left alone
+    error: [DIR]/service.log: not a session file of any known format (native, pi, my-pi-agent, claude-code, codex); it was left alone
     --- exit 1
     ");
     assert_snapshot!(sandbox.shown(&["show", "empty.jsonl"]), @r"
