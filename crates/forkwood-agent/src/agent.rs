@@ -159,6 +159,11 @@ impl Agent {
         self.system = system_prompt(&self.config.prompt, &self.skills, &self.subagents);
     }
 
+    /// The instructions it was given, without what is said of skills and sub-agents.
+    pub fn prompt(&self) -> &str {
+        &self.config.prompt
+    }
+
     /// Other instructions from now on.
     pub fn set_prompt(&mut self, prompt: impl Into<String>) {
         self.config.prompt = prompt.into();

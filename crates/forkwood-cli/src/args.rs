@@ -140,6 +140,8 @@ pub(crate) enum Command {
     Fork(commands::fork::Args),
     /// Take the sessions of other tools into the store; nothing is ever taken twice
     Import(commands::import::Args),
+    /// Bring the older session files of another tool to its newer format, where they lie
+    Migrate(commands::migrate::Args),
     /// Sum up what was said so far; the summary stands for it from then on
     Compact(commands::compact::Args),
     /// Talk with a model; every step is kept in the session

@@ -6,6 +6,8 @@ use std::path::Path;
 
 #[path = "../../../fuzz/checks/foreign.rs"]
 mod foreign;
+#[path = "../../../fuzz/checks/picoclaw.rs"]
+mod picoclaw;
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
@@ -63,4 +65,9 @@ fn claude_code() {
 fn codex() {
     let name = "rollout-2026-03-01T09-00-00-01990001-0000-7000-8000-000000000001.jsonl";
     replay("codex", |data| foreign::check(name, data), 300);
+}
+
+#[test]
+fn picoclaw() {
+    replay("picoclaw", picoclaw::check, 300);
 }

@@ -21,6 +21,9 @@ use turns::Turns;
 /// How long a message waits for its conversation, where nothing else is said.
 const WAIT: Duration = Duration::from_secs(600);
 
+/// What stands above the summary of a conversation, in the instructions of a turn.
+const SUMMARY: &str = "What was said earlier in this conversation, summed up:";
+
 /// The agents that a configuration names.
 pub trait Agents: Send + Sync {
     /// How the agent of that id works: providers, model, prompt, tools. Session and store are
@@ -160,9 +163,15 @@ impl Handler {
         let id = session.id().clone();
         let storage = Arc::clone(session.storage());
         let before = storage.facts(&id).await?.end;
+        let summary = self.conversations.untold_summary(&session).await?;
         let builder = self.agents.agent(&resolved.route.agent_id)?;
         let store = self.conversations.sessions().clone();
         let mut agent = builder.session(session).store(store).build().await?;
+        if !summary.trim().is_empty() {
+            // No request shows it: what it stands for is cut off, and it is no message.
+            let prompt = format!("{}\n\n{SUMMARY}\n{}", agent.prompt(), summary.trim());
+            agent.set_prompt(prompt.trim_start());
+        }
         let outcome = agent.run(said).await?;
         let mut entry_ids = Vec::new();
         let mut from = Some(before);

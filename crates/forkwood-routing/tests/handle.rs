@@ -164,6 +164,26 @@ async fn a_history_from_before_is_gone_on_with() {
 }
 
 #[tokio::test]
+async fn the_model_is_told_the_summary_of_what_was_cut_off() {
+    let desk = Desk::new([once().says("one"), once().says("two"), once().says("three")]);
+    let handler = desk.handler();
+    let key = handler.handle(&inbound("telegram", "7", "hi")).await.unwrap().session_key;
+    let conversations = handler.conversations();
+    conversations.set_summary(&key, "They met.").await.unwrap();
+    conversations.truncate_history(&key, 1).await.unwrap();
+    handler.handle(&inbound("telegram", "7", "and?")).await.unwrap();
+    assert_eq!(desk.seen(1), ["assistant: one", "user: and?"]);
+    let system = |number: usize| desk.provider.requests()[number].input.system.to_string();
+    assert!(system(1).starts_with("You are main.") && system(1).contains("They met."));
+    assert!(!system(0).contains("summed up"));
+    // It is no message, and the instructions are not stored.
+    assert_eq!(history(&handler, &key).await, ["assistant: one", "user: and?", "assistant: two"]);
+    conversations.set_summary(&key, "").await.unwrap();
+    handler.handle(&inbound("telegram", "7", "so?")).await.unwrap();
+    assert!(!system(2).contains("summed up"));
+}
+
+#[tokio::test]
 async fn tools_pictures_and_where_it_came_from_are_kept() {
     let look = serde_json::json!({});
     let desk = Desk::new([once().calls("c1", "look", &look), once().says("a dot")]);

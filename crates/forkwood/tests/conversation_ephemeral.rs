@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use forkwood::conversation::key::main_key;
 use forkwood::conversation::{
     ConversationMessage, ConversationStore, EphemeralConversations, Identity, agent_of,
     is_transient_thought,
@@ -111,10 +112,17 @@ fn the_agent_of_a_conversation_is_that_of_its_scope_else_of_its_key() {
         agent_id: " Support ".to_owned(),
         ..Default::default()
     };
-    assert_eq!(agent_of(Some(&scope), "agent:main:x").as_deref(), Some("support"));
-    assert_eq!(agent_of(None, "agent:Main:direct:x").as_deref(), Some("main"));
-    assert_eq!(agent_of(Some(&Default::default()), "agent:ops:x").as_deref(), Some("ops"));
-    assert_eq!(agent_of(None, "sk_v1_00"), None);
+    assert_eq!(agent_of(Some(&scope), "agent:main:x", &[]).as_deref(), Some("support"));
+    assert_eq!(agent_of(None, "agent:Main:direct:x", &[]).as_deref(), Some("main"));
+    assert_eq!(agent_of(Some(&Default::default()), "agent:ops:x", &[]).as_deref(), Some("ops"));
+    assert_eq!(agent_of(None, "sk_v1_00", &[]), None);
+    // A main session by its opaque key.
+    let (main, ops) = (main_key("main"), main_key("ops"));
+    assert_eq!(agent_of(None, &main, &[]).as_deref(), Some("main"));
+    assert_eq!(agent_of(None, &ops, &[]), None);
+    let aliases = ["agent:main:main".to_owned(), "agent:ops:main".to_owned()];
+    assert_eq!(agent_of(None, &ops, &aliases).as_deref(), Some("ops"));
+    assert_eq!(agent_of(None, "sk_v1_00", &aliases), None);
     let store = EphemeralConversations::new();
     assert_eq!(run(store.agent("agent:ops:cron")).unwrap().as_deref(), Some("ops"));
 }

@@ -16,6 +16,7 @@ use crate::error::{CliError, Outcome, Result};
 use crate::{input, json, target};
 
 mod parse;
+mod picoclaw;
 
 /// What to append.
 #[derive(Debug, clap::Args)]
@@ -82,6 +83,9 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         batch.name_first(id)?;
     }
     let mut session = target::open(ctx, &args.session).await?;
+    if picoclaw::is_one(&session) {
+        return picoclaw::run(ctx, &args, &session, batch).await;
+    }
     let parent = match args.parent.as_deref().or(batch.parent.as_ref().map(EntryId::as_str)) {
         Some(parent) => Some(entries::resolve(&session, parent).await?),
         None => None,

@@ -18,6 +18,7 @@ pub(crate) mod label;
 pub(crate) mod lanes;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod migrate;
 pub(crate) mod new;
 pub(crate) mod path;
 pub(crate) mod pin;
@@ -52,6 +53,7 @@ pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
         Command::Rewind(args) => rewind::run(ctx, args).await,
         Command::Fork(args) => fork::run(ctx, args).await,
         Command::Import(args) => import::run(ctx, args).await,
+        Command::Migrate(args) => migrate::run(ctx, args),
         Command::Compact(args) => compact::run(ctx, args).await,
         #[cfg(feature = "agent")]
         Command::Chat(args) => chat::run(ctx, args),

@@ -78,11 +78,19 @@ impl Snapshot {
     }
 
     fn reason(&self) -> String {
-        format!(
-            "it is a session of another tool ({}) and is only read; `forkwood import` or `fork` \
-             makes one of Forkwood's of it",
-            self.dialect
-        )
+        match self.dialect {
+            // Written in place by another way: see `picoclaw::Folder`.
+            crate::picoclaw::DIALECT => {
+                "it is a conversation of PicoClaw, whose files hold messages and \
+                 nothing else: `forkwood append` adds one; for all the rest `forkwood import` or \
+                 `fork` makes a session of Forkwood's of it"
+                    .to_owned()
+            }
+            other => format!(
+                "it is a session of another tool ({other}) and is only read; `forkwood import` or \
+                 `fork` makes one of Forkwood's of it"
+            ),
+        }
     }
 
     fn shown(&self, facts: SessionFacts) -> SessionFacts {

@@ -300,7 +300,7 @@ impl<'s> Target<'s> {
         let visible = &place[cut.hidden.min(place.len())..];
         let now = self.visible(&shown).await?;
         if now.0 != cut.summary || now.1 != visible {
-            self.cut(&cut.summary, visible.first());
+            self.cut(&cut.summary, visible.first())?;
             self.flush().await?;
         }
         Ok(())
@@ -355,16 +355,19 @@ impl<'s> Target<'s> {
         Ok((summary, visible.map(|entry| entry.id.clone()).collect()))
     }
 
-    /// Hides what stands before an entry, or all, behind a summary.
-    fn cut(&mut self, summary: &Text, first_kept: Option<&EntryId>) {
+    /// Hides what stands before an entry, or all, behind a summary, which is that of the conversation
+    /// as well.
+    fn cut(&mut self, summary: &Text, first_kept: Option<&EntryId>) -> Result<()> {
         let id = UuidV7.next_id();
         let body = forkwood::Compaction {
             summary: summary.clone(),
             first_kept_entry_id: Some(first_kept.unwrap_or(&id).clone()),
+            details: Some(forkwood::conversation::native::summary_details(summary)?),
             ..forkwood::Compaction::default()
         };
         let parent = self.at.clone();
         self.push(parent, Draft::new(id, body));
+        Ok(())
     }
 }
 

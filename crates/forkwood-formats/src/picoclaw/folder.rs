@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use forkwood::conversation::{ConversationMessage, is_transient_thought, key};
 use forkwood::storage::SystemClock;
-use forkwood::storage::disk::{Disk, LockGuard, RealDisk, write_whole};
+use forkwood::storage::disk::{Disk, DiskFile, LockGuard, RealDisk, write_whole};
 use forkwood::{Clock, Error, Result};
 
 use super::lines::MAX_LINE;
 use super::meta::Meta;
 use super::pending::{Pending, Stage, forget, read_file};
-use super::read::{Conversation, read, with_ending};
+use super::read::{Conversation, base_of, read, with_ending};
 use super::{message, time};
 
 /// The longest name of a file without its ending, in bytes.
@@ -135,28 +135,52 @@ impl Folder {
         Ok(held)
     }
 
+    /// The folder that a file of a conversation lies in, and the key by which [`Folder`] finds that
+    /// file. `None` where the name is none of `.jsonl` and `.meta.json`.
+    pub fn of_file(path: &Path) -> Option<(Folder, String)> {
+        let (base, older) = base_of(path)?;
+        let stem = base.file_name()?.to_str()?.to_owned();
+        let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
+        (!older).then(|| (Folder::open(folder.unwrap_or(Path::new("."))), stem))
+    }
+
     /// Adds a message. A thought by itself is not kept: `false`.
+    ///
+    /// # Errors
+    /// Those of [`Folder::append_all`].
+    pub fn append(&self, key: &str, message: ConversationMessage) -> Result<bool> {
+        self.append_all(key, vec![message]).map(|kept| kept > 0)
+    }
+
+    /// Adds messages, all of them with one write. Gives how many were kept: thoughts by themselves
+    /// are not.
     ///
     /// # Errors
     /// `too_large` for a line that PicoClaw could not read; those of a write. After an error the
     /// file is as it was.
-    pub fn append(&self, key: &str, mut message: ConversationMessage) -> Result<bool> {
-        if is_transient_thought(&message.message) {
-            return Ok(false);
+    pub fn append_all(&self, key: &str, messages: Vec<ConversationMessage>) -> Result<usize> {
+        let mut lines = Vec::new();
+        for mut message in messages {
+            if is_transient_thought(&message.message) {
+                continue;
+            }
+            message.created_at = message.created_at.or_else(|| Some(self.options.clock.now()));
+            lines.push(checked_line(&message)?);
         }
-        message.created_at = message.created_at.or_else(|| Some(self.options.clock.now()));
-        let line = checked_line(&message)?;
+        if lines.is_empty() {
+            return Ok(0);
+        }
         let held = self.hold(key)?;
-        let before = held.read_meta(key)?;
-        held.append(&line)?;
+        let mut meta = held.read_meta(key)?;
         let now = self.now();
-        let mut meta = before;
         if meta.count == 0 && time::is_zero(&meta.created_at) {
             meta.created_at.clone_from(&now);
         }
-        meta.count += 1;
+        meta.count += lines.len() as i64;
         meta.updated_at = now;
-        held.write_meta(&meta).map(|()| true)
+        let added = held.append(&lines)?;
+        held.write_meta(&meta).inspect_err(|_| added.take_back())?;
+        Ok(lines.len())
     }
 
     /// Replaces the summary.
@@ -245,6 +269,24 @@ impl Folder {
     }
 }
 
+/// What an append added to a file.
+struct Added {
+    file: Arc<dyn DiskFile>,
+    from: u64,
+    to: u64,
+}
+
+impl Added {
+    /// Cuts the file again. PicoClaw may have written behind it meanwhile: then it stays.
+    fn take_back(&self) {
+        let len = self.file.meta().map(|meta| meta.len).unwrap_or(0);
+        if len > self.from && len <= self.to {
+            // The error that led here is the one to tell.
+            let _ = self.file.set_len(self.from).and_then(|()| self.file.sync());
+        }
+    }
+}
+
 /// A line that PicoClaw can read.
 pub(super) fn checked_line(one: &ConversationMessage) -> Result<String> {
     let line = message::encode(one)?;
@@ -317,8 +359,8 @@ impl Held<'_> {
         }
     }
 
-    /// Adds a line. Where it cannot be written as a whole, the file is cut again.
-    fn append(&self, line: &str) -> Result<()> {
+    /// Adds lines with one write. Where they cannot be written as a whole, the file is cut again.
+    fn append(&self, lines: &[String]) -> Result<Added> {
         let disk = self.disk();
         let write = |error| Error::write(&self.jsonl, "append", error);
         let (file, new) = match disk.open_append(&self.jsonl) {
@@ -333,12 +375,14 @@ impl Held<'_> {
         if len > 0 {
             file.read_at(&mut last, len - 1).map_err(write)?;
         }
-        let mut bytes = Vec::with_capacity(line.len() + 2);
+        let mut bytes = Vec::new();
         if last != *b"\n" {
             bytes.push(b'\n');
         }
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.push(b'\n');
+        for line in lines {
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.push(b'\n');
+        }
         let written = match file.append(&bytes) {
             Ok(count) if count == bytes.len() => file.sync(),
             Ok(_) => Err(io::ErrorKind::StorageFull.into()),
@@ -348,14 +392,14 @@ impl Held<'_> {
             true => disk.sync_folder(&self.folder.path),
             false => Ok(()),
         });
-        written.map_err(|error| {
-            let grown = file.meta().map(|meta| meta.len).unwrap_or(0);
-            // PicoClaw may have written behind it meanwhile: then it stays, as a damaged line.
-            if grown > len && grown <= len + bytes.len() as u64 {
-                let _ = file.set_len(len).and_then(|()| file.sync());
+        let added = Added { file, from: len, to: len + bytes.len() as u64 };
+        match written {
+            Ok(()) => Ok(added),
+            Err(error) => {
+                added.take_back();
+                Err(write(error))
             }
-            write(error)
-        })
+        }
     }
 
     /// Puts other lines and another meta file in the place of those that are there, as one step.

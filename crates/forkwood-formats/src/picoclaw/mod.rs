@@ -41,6 +41,7 @@ pub const NAME: &str = "picoclaw";
 /// passes it over.
 pub(crate) const OWN: &str = "forkwood";
 
-/// The name of the dialect of the two files, and of the older one.
-pub(crate) const DIALECT: &str = "picoclaw";
-pub(crate) const LEGACY_DIALECT: &str = "picoclaw-json";
+/// The name of the dialect of the two files.
+pub const DIALECT: &str = "picoclaw";
+/// The name of the dialect of the older file.
+pub const LEGACY_DIALECT: &str = "picoclaw-json";

@@ -222,7 +222,7 @@ impl ConversationStore for PicoConversations {
         let scope = meta.scope();
         let created = Some(meta.created_at.as_str()).filter(|at| !time::is_zero(at));
         Ok(Some(ConversationMeta {
-            agent: agent_of(scope.as_ref(), &meta.key),
+            agent: agent_of(scope.as_ref(), &meta.key, &meta.aliases),
             scope,
             created_at: created.and_then(time::parse),
             promoted_from: promoted_from(&meta),

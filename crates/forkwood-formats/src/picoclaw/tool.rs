@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use forkwood::conversation::agent_of;
+use forkwood::conversation::{agent_of, native};
 use forkwood::core::json::{Object, ObjectWriter};
 use forkwood::storage::disk::{Disk, Meta as DiskMeta, NodeKind, read_from};
 use forkwood::{Body, Entry, EntryId, Json, Lane, MessageBody, Result, SessionInfo};
@@ -185,7 +185,7 @@ fn about(conversation: &Conversation, entries: &[Entry], cut: usize) -> About {
     let meta = &conversation.meta;
     let created = time_of(&meta.created_at).or_else(|| entries.first()?.timestamp);
     let scope = meta.scope();
-    let agent = agent_of(scope.as_ref(), &meta.key);
+    let agent = agent_of(scope.as_ref(), &meta.key, &meta.aliases);
     let strings = |texts: &[String]| {
         let texts = texts.iter().map(|text| forkwood::Text::from(text.as_str()).to_json());
         forkwood::core::json::join_array(texts)
@@ -213,7 +213,7 @@ fn about(conversation: &Conversation, entries: &[Entry], cut: usize) -> About {
     metadata.raw(super::NAME, &own.finish());
     About {
         source_id: meta.key.as_str().into(),
-        id: session_id(&meta.key),
+        id: native::session_id(&meta.key).ok(),
         info: SessionInfo {
             created_at: created,
             metadata: Json::parse(&metadata.finish()).ok(),
@@ -225,17 +225,4 @@ fn about(conversation: &Conversation, entries: &[Entry], cut: usize) -> About {
         of_id: Json::parse(&record.finish()).ok().map(|json| ("conversation".into(), json)),
         ..About::default()
     }
-}
-
-/// The id of the session of a key: of the conversations that Forkwood keeps itself, too.
-fn session_id(key: &str) -> Option<forkwood::SessionId> {
-    use sha2::{Digest, Sha256};
-    let digest = |text: &str| {
-        text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    let id = match key.strip_prefix("sk_v1_").is_some_and(digest) {
-        true => key.to_owned(),
-        false => format!("key-{}", forkwood::storage::blob::hex(&Sha256::digest(key))),
-    };
-    forkwood::SessionId::new(&id).ok()
 }

@@ -27,7 +27,7 @@ impl ConversationStore for PersistentConversations {
         Ok(self.find(&key).await?.map(|open| {
             let record = open.record;
             ConversationMeta {
-                agent: agent_of(record.scope.as_ref(), &record.key),
+                agent: agent_of(record.scope.as_ref(), &record.key, &record.aliases),
                 key: record.key,
                 scope: record.scope,
                 aliases: record.aliases,

@@ -182,6 +182,13 @@ impl PersistentConversations {
         }
     }
 
+    /// The summary of the conversation of a session, where the context of the session does not show
+    /// it.
+    #[cfg(feature = "agent")]
+    pub(crate) async fn untold_summary(&self, session: &Session) -> Result<String> {
+        shown::Shown::read(session).await?.untold_summary(session).await
+    }
+
     fn path_of(&self, id: &SessionId) -> PathBuf {
         self.root.join("sessions").join(format!("{id}.jsonl"))
     }

@@ -1,18 +1,14 @@
 //! What a conversation shows, read as far back as that takes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use forkwood::conversation::native::NAMESPACE;
+use forkwood::conversation::native::{NAMESPACE, SUMMARY, summary_details};
 use forkwood::conversation::{ConversationMessage, is_transient_thought};
 use forkwood::core::entry::Foreign;
 use forkwood::core::fold;
 use forkwood::{
     Body, Entry, EntryId, EntryKind, Json, Message, Result, Session, Settings, Text, Timestamp,
 };
-
-/// The field that holds a summary, in the data of an entry of ours and in the details of a
-/// compaction.
-const SUMMARY: &str = "summary";
 
 /// The end of a conversation, as far back as it is shown.
 #[derive(Debug)]
@@ -25,6 +21,9 @@ pub(super) struct Shown {
     beside: HashMap<EntryId, Beside>,
     /// The summary; `None` where the part that was read does not tell.
     summary: Option<String>,
+    /// Whether a context shows that summary, as that of a compaction.
+    #[cfg_attr(not(feature = "agent"), allow(dead_code))]
+    in_context: bool,
     /// Model, thinking level and tools where it ends.
     pub settings: Option<Settings>,
 }
@@ -55,7 +54,12 @@ impl Shown {
             })
         });
         let whole = entries.first().is_none_or(|first| first.parent_id.is_none());
-        let summary = entries.iter().rev().find_map(summary_in);
+        let last = entries.iter().rev().find_map(|entry| Some((entry, summary_in(entry)?)));
+        let in_context = last.as_ref().is_some_and(|(entry, _)| told_by(entry));
+        let summary = last.map(|(_, summary)| summary);
+        // What a compaction says of a conversation's summary is no message of it.
+        let told: HashSet<EntryId> =
+            entries.iter().filter(|one| told_by(one)).map(|one| one.id.clone()).collect();
         let summary = summary.or_else(|| whole.then(String::new));
         let edited = entries.iter().any(|entry| matches!(entry.body, Body::ContextEdit { .. }));
         let beside = entries.iter().map(|entry| {
@@ -67,9 +71,10 @@ impl Shown {
         });
         let beside = beside.collect();
         let (messages, ids) = fold::into_messages(entries, rules);
-        let kept = messages.into_iter().zip(ids).filter(|(one, _)| !is_transient_thought(one));
+        let kept = messages.into_iter().zip(ids);
+        let kept = kept.filter(|(one, id)| !is_transient_thought(one) && !told.contains(id));
         let (messages, ids) = kept.unzip();
-        Shown { messages, ids, beside, summary, settings }
+        Shown { messages, ids, beside, summary, in_context, settings }
     }
 
     /// Whether the message at a place is an entry of its own, that a compaction can keep from.
@@ -82,6 +87,15 @@ impl Shown {
         match &self.summary {
             Some(summary) => Ok(summary.clone()),
             None => older_summary(session).await,
+        }
+    }
+
+    /// The summary, where no context of the session shows it.
+    #[cfg(feature = "agent")]
+    pub(super) async fn untold_summary(&self, session: &Session) -> Result<String> {
+        match self.in_context {
+            true => Ok(String::new()),
+            false => self.summary(session).await,
         }
     }
 
@@ -104,6 +118,15 @@ impl Shown {
         let ids = self.ids.clone();
         ids.into_iter().zip(self.into_messages()).collect()
     }
+}
+
+/// Whether an entry is a compaction whose own summary is that of the conversation.
+fn told_by(entry: &Entry) -> bool {
+    let Body::Compaction(compaction) = &entry.body else { return false };
+    // The messages of a retained tail stand under its id, too.
+    compaction.retained_tail.is_none()
+        && !compaction.summary.is_empty()
+        && summary_in(entry).is_some_and(|summary| compaction.summary == *summary)
 }
 
 /// The summary that an entry sets, or carries on.
@@ -155,10 +178,7 @@ fn custom(fields: &[(&str, &str)]) -> Result<Body> {
 
 /// What a truncation carries on.
 pub(super) fn details(summary: &str) -> Result<Json> {
-    let fields = object(&[(SUMMARY, summary)])?;
-    let mut out = forkwood::core::json::ObjectWriter::new();
-    out.raw(NAMESPACE, fields.get());
-    parse(&out.finish())
+    summary_details(&Text::from(summary))
 }
 
 fn object(fields: &[(&str, &str)]) -> Result<Json> {

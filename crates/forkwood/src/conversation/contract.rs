@@ -136,6 +136,6 @@ pub trait ConversationStore: Send + Sync + fmt::Debug {
     /// Those of [`ConversationStore::metadata`].
     async fn agent(&self, key: &str) -> Result<Option<String>> {
         let known = self.metadata(key).await?.and_then(|meta| meta.agent);
-        Ok(known.or_else(|| agent_of(None, key)))
+        Ok(known.or_else(|| agent_of(None, key, &[])))
     }
 }

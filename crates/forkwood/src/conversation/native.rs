@@ -6,7 +6,7 @@
 
 use forkwood_core::entry::SessionInfo;
 use forkwood_core::json::ObjectWriter;
-use forkwood_core::{Json, SessionId};
+use forkwood_core::{Json, SessionId, Text};
 use forkwood_storage::blob::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -65,7 +65,7 @@ impl ConversationRecord {
     pub fn new(key: &str) -> ConversationRecord {
         ConversationRecord {
             key: key.to_owned(),
-            agent: agent_of(None, key),
+            agent: agent_of(None, key, &[]),
             ..ConversationRecord::default()
         }
     }
@@ -78,7 +78,7 @@ impl ConversationRecord {
 
     /// Puts scope and aliases in the place of those that are there.
     pub fn identify(&mut self, scope: Option<SessionScope>, aliases: Vec<String>) {
-        self.agent = agent_of(scope.as_ref(), &self.key);
+        self.agent = agent_of(scope.as_ref(), &self.key, &aliases);
         self.scope = scope;
         self.aliases = aliases;
     }
@@ -100,6 +100,23 @@ impl ConversationRecord {
         out.raw(FIELD, record.get());
         Json::parse(&out.finish()).map_err(|error| crate::Error::invalid(error.to_string()))
     }
+}
+
+/// The field that holds a summary, in the data of an entry of [`NAMESPACE`] and in the details of a
+/// compaction.
+pub const SUMMARY: &str = "summary";
+
+/// The details of a compaction that carries the summary of a conversation on. Where it has a summary
+/// of its own, that is the same one: contexts show it, the history does not.
+///
+/// # Errors
+/// None in practice: text is always JSON.
+pub fn summary_details(summary: &Text) -> Result<Json> {
+    let mut fields = ObjectWriter::new();
+    fields.text(SUMMARY, summary);
+    let mut out = ObjectWriter::new();
+    out.raw(NAMESPACE, &fields.finish());
+    Json::parse(&out.finish()).map_err(|error| crate::Error::invalid(error.to_string()))
 }
 
 /// The session of a canonical key: the key itself where it is an opaque one, else a hash of it,

@@ -4,7 +4,7 @@ use forkwood_core::entry::Foreign;
 use forkwood_core::{Message, Timestamp};
 
 use super::SessionScope;
-use super::key::parse_legacy;
+use super::key::{is_main, main_key, parse_legacy};
 use super::text::agent_id;
 
 /// One message of a conversation, and what is known of it beside its words.
@@ -60,8 +60,15 @@ pub struct Ensured {
 }
 
 /// The agent of a conversation, normalised: of its scope, else of a key `agent:<agent>:...`
-/// (PicoClaw `ResolveAgentID`).
-pub fn agent_of(scope: Option<&SessionScope>, key: &str) -> Option<String> {
+/// (PicoClaw `ResolveAgentID`). Where PicoClaw knows none, that of a main session by its opaque key:
+/// of agent `main`, or of the one whose main alias it has.
+pub fn agent_of(scope: Option<&SessionScope>, key: &str, aliases: &[String]) -> Option<String> {
     let scoped = scope.map(|scope| scope.agent_id.trim()).filter(|agent| !agent.is_empty());
-    scoped.or_else(|| parse_legacy(key).map(|(agent, _)| agent)).map(agent_id)
+    let named = || parse_legacy(key).map(|(agent, _)| agent);
+    let main = || {
+        let aliases = aliases.iter().map(String::as_str).filter(|alias| is_main(alias));
+        let mut agents = aliases.filter_map(parse_legacy).map(|(agent, _)| agent).chain(["main"]);
+        agents.find(|agent| main_key(agent) == key)
+    };
+    scoped.or_else(named).or_else(main).map(agent_id)
 }
