@@ -163,6 +163,8 @@ pub(crate) enum Command {
     Watch(commands::watch::Args),
     /// Tell everything that is wrong with a session; exit 1 where it is damaged
     Check(commands::check::Args),
+    /// Count what sessions used: tokens, money, tools, by session, day, model or folder
+    Stats(commands::stats::Args),
     /// Tell which agent and which conversation a message belongs to
     Route(commands::route::Args),
     /// List conversations with their keys and aliases

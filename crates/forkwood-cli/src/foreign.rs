@@ -10,7 +10,7 @@ use forkwood::{
     EntryId, ErrorKind, Page, Problem, Role, Session, SessionId, SessionRow, SessionStore, Text,
     workspace,
 };
-use forkwood_formats::import::{self, Environment, Tool};
+use forkwood_formats::import::{self, Environment, Tool, Unit};
 use forkwood_formats::pi;
 
 use crate::ctx::Ctx;
@@ -73,6 +73,11 @@ pub(crate) async fn snapshot(path: &Path) -> Result<Option<(SessionStore, Sessio
         return Ok(Some((SessionStore::new(Arc::new(session)), id)));
     }
     Ok(None)
+}
+
+/// What lies in a folder that no dialect of the engine knows and other tools do.
+pub(crate) fn units(folder: &Path) -> Vec<(Arc<dyn Tool>, Unit)> {
+    import::find(&RealDisk, folder, &shown_tools()).units
 }
 
 /// The sessions in a folder that no dialect of the engine knows and other tools do, and the

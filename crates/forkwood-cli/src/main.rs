@@ -12,6 +12,7 @@ mod conversations;
 mod ctx;
 mod entries;
 mod error;
+mod every;
 mod foreign;
 mod ids;
 mod input;

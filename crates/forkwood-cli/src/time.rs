@@ -22,6 +22,14 @@ pub(crate) fn parse(text: &str) -> Result<Timestamp> {
     Ok(Timestamp::from_micros(at.as_microsecond()))
 }
 
+/// Reads RFC 3339, or a day, which starts in UTC.
+pub(crate) fn parse_day(text: &str) -> Result<Timestamp> {
+    match text.parse::<jiff::civil::Date>() {
+        Ok(_) if text.len() == 10 => parse(&format!("{text}T00:00:00Z")),
+        _ => parse(text),
+    }
+}
+
 /// Now.
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_micros(jiff::Timestamp::now().as_microsecond())

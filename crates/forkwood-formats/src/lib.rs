@@ -22,6 +22,7 @@ pub mod import;
 pub mod my_pi_agent;
 pub mod pi;
 pub mod picoclaw;
+pub mod stats;
 mod time;
 
 /// Every foreign format, in the order in which the engine should ask them.

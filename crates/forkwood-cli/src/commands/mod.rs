@@ -32,6 +32,7 @@ pub(crate) mod rewind;
 pub(crate) mod rm;
 pub(crate) mod route;
 pub(crate) mod show;
+pub(crate) mod stats;
 pub(crate) mod trash;
 pub(crate) mod tree;
 pub(crate) mod vacuum;
@@ -65,6 +66,7 @@ pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
         Command::Resume(args) => resume::run(ctx, args).await,
         Command::Watch(args) => watch::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
+        Command::Stats(args) => stats::run(ctx, args).await,
         Command::Aliases(args) => aliases::run(ctx, args).await,
         #[cfg(feature = "agent")]
         Command::Inbound(args) => inbound::run(ctx, args),
