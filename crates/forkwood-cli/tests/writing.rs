@@ -299,6 +299,29 @@ fn fork_into_a_file_of_pi() {
 }
 
 #[test]
+fn entries_are_checked_however_they_are_written() {
+    let sandbox = Sandbox::with_samples();
+    let before = sandbox.ok(&["tree", ID, "--json"]);
+    for (entry, named) in [
+        (r#"{"type":"label","label":"x","targetId":"ghost"}"#, "label.targetId names ghost"),
+        (r#"{"type":"leaf","leafId":"u1","leaf_id":"u1"}"#, "leafId and leaf_id both stand"),
+        (r#"{"type":"custom","namespace":"n","data":[]}"#, "custom.data"),
+        (r#"{"type":"session_info","cwd":"/elsewhere"}"#, "session_info.cwd"),
+        (
+            r#"{"type":"message","message":{"role":"user","content":[{"type":"image","base64":"*","mimeType":"image/png"}]}}"#,
+            "image.base64",
+        ),
+    ] {
+        for how in [&[][..], &["--expect", "u2"], &["--lane", "new"], &["--parent", "a1"]] {
+            let run = sandbox.run(&[&["append", ID, "--entry", entry], how].concat());
+            assert_eq!(run.code, 1, "{entry} {how:?}: {}", run.stderr);
+            assert!(run.stderr.contains(named), "{how:?}: {}", run.stderr);
+        }
+    }
+    assert_eq!(sandbox.ok(&["tree", ID, "--json"]), before);
+}
+
+#[test]
 fn compactions_have_a_floor() {
     let sandbox = Sandbox::with_samples();
     let compaction =
@@ -310,6 +333,19 @@ fn compactions_have_a_floor() {
     hint: --past-compaction goes there all the same
     --- exit 1
     ");
+    assert_snapshot!(sandbox.shown(&["lanes", ID, "--move", "main", "--to", "u1"]), @r"
+    --- stderr
+    error: session 20010909-014640-0a0b0c0d: u1 lies before the latest compaction, whose floor is u2; say past-compaction to go there all the same
+    hint: --past-compaction goes there all the same
+    --- exit 1
+    ");
+    assert_snapshot!(sandbox.shown(&["lanes", ID, "--move", "main", "--to", "u1", "--past-compaction"]), @r"
+    main  u1  user: Which plan? Be short.
+    try   x1  user: And if A fails?
+    --- stderr
+    lane main stands at u1
+    ");
+    sandbox.ok(&["lanes", ID, "--move", "main", "--to", "k1"]);
     assert_snapshot!(sandbox.shown(&["rewind", ID, "u1", "--past-compaction"]), @r"
     u1
     --- stderr

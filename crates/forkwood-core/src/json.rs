@@ -205,6 +205,7 @@ fn compact(raw: Box<RawValue>) -> Box<RawValue> {
 #[derive(Debug, Default)]
 pub struct Object<'a> {
     fields: Vec<Field<'a>>,
+    repeated: Option<Text>,
 }
 
 #[derive(Debug)]
@@ -259,6 +260,11 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// A key that stands more than once, if one does.
+    pub fn repeated(&self) -> Option<&Text> {
+        self.repeated.as_ref()
+    }
+
     /// Whether there is no field.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
@@ -275,6 +281,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
                 let mut fields: Vec<Field<'de>> = Vec::new();
+                let mut repeated = None;
                 let mut seen = std::collections::HashMap::new();
                 while let Some(key) = map.next_key::<Text>()? {
                     let value = map.next_value::<&'de RawValue>()?;
@@ -289,7 +296,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
                         seen.get(&field.key).copied()
                     };
                     match before {
-                        Some(at) => fields[at] = field,
+                        Some(at) => {
+                            repeated = Some(field.key.clone());
+                            fields[at] = field;
+                        }
                         None => {
                             if !seen.is_empty() {
                                 seen.insert(field.key.clone(), fields.len());
@@ -298,7 +308,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
                         }
                     }
                 }
-                Ok(Object { fields })
+                Ok(Object { fields, repeated })
             }
         }
         deserializer.deserialize_map(ObjectVisitor)

@@ -35,6 +35,25 @@ pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
     LENIENT.decode(text).ok()
 }
 
+/// Whether text is base64, with or without padding, found in portions: no copy of the bytes is made.
+pub fn is_base64(text: &str) -> bool {
+    // Whole groups of four letters stand for whole bytes; only the last portion may be padded.
+    const PORTION: usize = 16 * 1024;
+    let mut rest = text.as_bytes();
+    let mut out = [0; PORTION];
+    loop {
+        let (now, later) = rest.split_at(rest.len().min(PORTION));
+        let padded = !later.is_empty() && now.ends_with(b"=");
+        if padded || LENIENT.decode_slice(now, &mut out).is_err() {
+            return false;
+        }
+        if later.is_empty() {
+            return true;
+        }
+        rest = later;
+    }
+}
+
 /// Standard base64, padded.
 pub fn encode_base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
@@ -42,7 +61,7 @@ pub fn encode_base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{decode_base64, encode_base64, is_blob_name, name_of};
+    use super::{decode_base64, encode_base64, is_base64, is_blob_name, name_of};
 
     #[test]
     fn names_are_checked() {
@@ -60,5 +79,13 @@ mod tests {
         assert_eq!(decode_base64("aGk").unwrap(), b"hi");
         assert_eq!(decode_base64("\"><script>"), None);
         assert_eq!(encode_base64(b"hi"), "aGk=");
+        let long = "A".repeat(40_000);
+        for good in ["", "aGk=", "aGk", "aGkh", &long, &format!("{long}aGk=")] {
+            assert!(is_base64(good) && decode_base64(good).is_some(), "{}", good.len());
+        }
+        let padded = format!("{}={}", "A".repeat(16 * 1024 - 1), "A".repeat(8));
+        for bad in ["a", "=", "aGk*", "aGk=aGk=", "a b=", &format!("{long}*"), &padded] {
+            assert!(!is_base64(bad) && decode_base64(bad).is_none(), "{}", bad.len());
+        }
     }
 }

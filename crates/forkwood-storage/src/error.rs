@@ -131,6 +131,16 @@ pub enum StorageError {
         /// The entry asked for.
         entry: String,
     },
+    /// An entry that is to be written names one that is not there.
+    #[error("session {session}: {field} names {entry}, and there is no such entry before it")]
+    UnknownReference {
+        /// The session.
+        session: String,
+        /// The type of the entry and the field.
+        field: &'static str,
+        /// The id it names.
+        entry: EntryId,
+    },
     /// A prefix fits several entries.
     #[error("session {session}: ambiguous entry prefix {query:?}: {}", candidates.join(", "))]
     AmbiguousEntry {
@@ -300,9 +310,9 @@ impl StorageError {
     /// The stable kind.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            StorageError::SessionNotFound { .. } | StorageError::EntryNotFound { .. } => {
-                ErrorKind::NotFound
-            }
+            StorageError::SessionNotFound { .. }
+            | StorageError::EntryNotFound { .. }
+            | StorageError::UnknownReference { .. } => ErrorKind::NotFound,
             StorageError::AmbiguousSession { .. } | StorageError::AmbiguousEntry { .. } => {
                 ErrorKind::Ambiguous
             }

@@ -11,14 +11,43 @@ use forkwood_core::{
     Block, Body, Content, Diagnostic, DiagnosticKind, EntryId, EntryKind, Message,
 };
 use forkwood_storage::SessionStorage;
-use forkwood_storage::blob::{decode_base64, encode_base64, is_blob_name};
+use forkwood_storage::blob::{decode_base64, encode_base64, is_base64, is_blob_name};
 
-use crate::{ErrorKind, Result, Session};
+use crate::{Error, ErrorKind, Result, Session};
 
 mod payload;
 
 /// Up to this many decoded bytes stay in the entry.
 pub const INLINE_LIMIT: usize = 65_536;
+
+/// Checks the bytes in a body: inline ones must be base64, and a name must be one of a blob.
+///
+/// # Errors
+/// `invalid`, naming the field.
+pub fn check(body: &Body) -> Result<()> {
+    let wrong = |field: &str, problem: &str| Err(Error::invalid(format!("{field}: {problem}")));
+    for block in shared_contents(body).into_iter().flat_map(|content| match content {
+        Content::Blocks(blocks) => blocks.as_slice(),
+        Content::Text(_) => &[],
+    }) {
+        let Block::Image(image) = block else { continue };
+        match &image.source {
+            ImageSource::Inline(data) if !data.as_str().is_some_and(is_base64) => {
+                return wrong("image.base64", "is not base64 of any bytes");
+            }
+            ImageSource::Blob { name, .. } if !name.as_str().is_some_and(is_blob_name) => {
+                return wrong("image.blob", "must be sha256- and 64 hex digits");
+            }
+            _ => {}
+        }
+    }
+    match body {
+        Body::Custom { data, .. } if !payload::is_sound(data) => {
+            wrong("custom.data", "a payload {\"base64\", \"mimeType\"} is not base64 of any bytes")
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Puts what is large in a body into the store, and names it there.
 ///
@@ -181,6 +210,19 @@ fn contents(body: &mut Body) -> Vec<&mut Content> {
         Body::ContextEdit { replacement: Some(content), .. } => vec![content],
         Body::Compaction(Compaction { retained_tail: Some(tail), .. }) => {
             tail.iter_mut().map(|message| &mut message.content).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The same places, to be looked at.
+fn shared_contents(body: &Body) -> Vec<&Content> {
+    match body {
+        Body::Message(body) => vec![&body.message.content],
+        Body::CustomMessage { content, .. } => vec![content],
+        Body::ContextEdit { replacement: Some(content), .. } => vec![content],
+        Body::Compaction(Compaction { retained_tail: Some(tail), .. }) => {
+            tail.iter().map(|message| &message.content).collect()
         }
         _ => Vec::new(),
     }

@@ -150,6 +150,8 @@ impl Session {
         fn create_lane(&mut self, lane: Lane, at: &EntryId) -> ();
         /// Moves any lane.
         fn move_lane(&mut self, lane: &Lane, to: &EntryId) -> ();
+        /// Moves any lane, past a compaction too.
+        fn move_lane_past_compaction(&mut self, lane: &Lane, to: &EntryId) -> ();
         /// Looks at another lane from now on.
         fn use_lane(&mut self, lane: Lane) -> ();
         /// Puts a bookmark on an entry.

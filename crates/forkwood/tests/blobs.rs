@@ -4,14 +4,14 @@
 
 mod common;
 
-use common::{Place, file, text};
+use common::{Place, file, text, write_raw};
 use forkwood::blobs::INLINE_LIMIT;
 use forkwood::blocking::{Session, SessionStore};
 use forkwood::core::message::ImageSource;
 use forkwood::storage::blob::{decode_base64, encode_base64, name_of};
 use forkwood::{
-    Block, Body, Compaction, Content, CreateOptions, DiagnosticKind, ForkOptions, Image, Json,
-    Message, Role,
+    Block, Body, Compaction, Content, CreateOptions, DiagnosticKind, ErrorKind, ForkOptions, Image,
+    Json, Message, Role,
 };
 
 /// Bytes that differ with `seed`.
@@ -261,7 +261,9 @@ fn a_log_that_names_no_blob_is_left_alone() {
     let place = Place::new();
     let mut session = place.create();
     let odd = "not base64 at all ".repeat(6_000);
-    session.append(Message::new(Role::User, Content::Blocks(vec![image(odd.clone())]))).unwrap();
+    let message = Message::new(Role::User, Content::Blocks(vec![image(odd.clone())]));
+    assert_eq!(session.append(message.clone()).unwrap_err().kind(), ErrorKind::Invalid);
+    write_raw(&mut session, "odd", message);
     assert!(decode_base64(&odd).is_none());
     assert!(!is_blob(&stored(&session, 1)));
     assert!(blobs(&place).is_empty());
@@ -269,7 +271,8 @@ fn a_log_that_names_no_blob_is_left_alone() {
     let source = ImageSource::Blob { name: "../../etc/passwd".into(), bytes: 1 };
     let image = Image { source, mime_type: "image/png".into(), extra: Vec::new() };
     let message = Message::new(Role::User, Content::Blocks(vec![Block::Image(image)]));
-    session.append(message).unwrap();
+    assert_eq!(session.append(message.clone()).unwrap_err().kind(), ErrorKind::Invalid);
+    write_raw(&mut session, "name", message);
     let context = session.context().unwrap();
     let Content::Blocks(blocks) = &context.messages()[1].content else { panic!("no blocks") };
     assert!(matches!(&blocks[0], Block::Text { text, .. } if text.to_string().contains("missing")));

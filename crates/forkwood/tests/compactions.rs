@@ -4,9 +4,11 @@
 
 mod common;
 
-use common::{Place, context, session, turn};
+use common::{Place, context, session, turn, write_raw};
 use forkwood::blocking::Session;
-use forkwood::{AppendOptions, Body, Compaction, CompactionState, EntryId, ErrorKind, Message};
+use forkwood::{
+    AppendOptions, Body, Compaction, CompactionState, EntryId, ErrorKind, Lane, Message,
+};
 
 fn from(first: &EntryId) -> Compaction {
     Compaction {
@@ -129,6 +131,31 @@ fn unknown_comes_before_the_floor() {
 }
 
 #[test]
+fn moving_a_lane_knows_its_floor() {
+    let mut session = session();
+    let (question, answer) = turn(&mut session, 1);
+    let side = Lane::new("side").unwrap();
+    // The floor is that of the lane which moves: this one has none, and main has.
+    session.create_lane(side.clone(), &answer).unwrap();
+    let compaction = session.add_compaction(Compaction::default()).unwrap();
+    session.move_lane(&side, &question).unwrap();
+    let mut from_side = session.clone();
+    from_side.use_lane(side).unwrap();
+    let error = from_side.move_lane(&Lane::main(), &question).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BeforeFloor);
+    let error = session.move_lane(&Lane::main(), &question).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BeforeFloor);
+    assert_eq!(session.current_leaf().unwrap(), Some(compaction));
+    session.move_lane(&Lane::main(), &answer).unwrap();
+    session.move_lane_past_compaction(&Lane::main(), &question).unwrap();
+    assert_eq!(context(&session), ["user:q1"]);
+    // Making a lane knows no floor.
+    session.add_compaction(Compaction::default()).unwrap();
+    let root = session.path_ids(&question).unwrap()[0].clone();
+    session.create_lane(Lane::new("early").unwrap(), &root).unwrap();
+}
+
+#[test]
 fn the_floor_can_be_passed_on_purpose() {
     let mut session = session();
     let (question, _) = turn(&mut session, 1);
@@ -201,7 +228,7 @@ fn an_edit_reaches_back_only() {
     let mut session = session();
     let options = |id: &str| AppendOptions { ids: vec![id.into()], ..AppendOptions::default() };
     let edit = Body::ContextEdit { target_id: "later".into(), replacement: None };
-    session.append_batch(vec![edit.clone()], options("edit")).unwrap();
+    write_raw(&mut session, "edit", edit.clone());
     session.append_batch(vec![Message::user("x").into()], options("later")).unwrap();
     assert_eq!(context(&session), ["user:x"]);
     session.append(edit).unwrap();

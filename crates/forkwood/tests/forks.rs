@@ -44,10 +44,12 @@ fn ids_are_new_wherever_an_entry_is_named() {
         ..Compaction::default()
     };
     let in_place = source.add_compaction(in_place).unwrap();
+    let elsewhere = source.append(Message::user("elsewhere")).unwrap();
+    source.rewind(&in_place).unwrap();
     let boundary = Compaction {
         summary: "from".into(),
         first_kept_entry_id: Some(question.clone()),
-        replaces_entry_ids: vec![in_place.clone(), "of elsewhere".into()],
+        replaces_entry_ids: vec![in_place.clone(), elsewhere.clone()],
         ..Compaction::default()
     };
     let boundary = source.add_compaction(boundary).unwrap();
@@ -71,7 +73,7 @@ fn ids_are_new_wherever_an_entry_is_named() {
     // No id of the source stands anywhere in the file but in `forkedFrom`.
     let lines = text(&file(&copy));
     let (header, rest) = lines.split_once('\n').unwrap();
-    for id in new.keys().chain([&label]) {
+    for id in new.keys().chain([&label, &elsewhere]) {
         assert!(!rest.contains(id.as_str()), "{id}");
     }
     assert!(header.contains("\"forkedFrom\""));

@@ -5,9 +5,11 @@
 mod common;
 
 use common::{Place, context, file, text, turn};
+use forkwood::core::entry::codec::Reader;
+use forkwood::core::message::decode;
 use forkwood::{
-    AppendOptions, Block, Body, Compaction, Content, CreateOptions, ErrorKind, Json, Message, Role,
-    SessionInfo,
+    AppendOptions, Block, Body, Compaction, Content, CreateOptions, EntryId, ErrorKind, Json,
+    Message, Role, SessionInfo,
 };
 
 #[test]
@@ -19,6 +21,17 @@ fn what_reading_would_not_give_back_is_refused() {
     let robot = || Message::new(Role::Other("robot".into()), Content::Text("x".into()));
     let video = Json::parse(r#"{"type":"video"}"#).unwrap();
     let video = || Content::Blocks(vec![Block::Other(video.clone())]);
+    let image = |base64: &str| {
+        let json = format!(
+            r#"{{"role":"user","content":[{{"type":"image","base64":"{base64}","mimeType":"image/png"}}]}}"#
+        );
+        decode(&json, &mut Reader::strict()).unwrap().content
+    };
+    let payload = |json: &str| Body::Custom {
+        namespace: "n".into(),
+        data: Json::parse(json).unwrap(),
+        aside: false,
+    };
     let list = || Json::parse("[1]").unwrap();
     let info = SessionInfo::default;
     let refused: Vec<(&str, Body)> = vec![
@@ -27,6 +40,12 @@ fn what_reading_would_not_give_back_is_refused() {
         ("block", Message::new(Role::User, video()).into()),
         ("block", Body::CustomMessage { namespace: "n".into(), content: video(), display: true }),
         ("block", Body::ContextEdit { target_id: "x".into(), replacement: Some(video()) }),
+        ("image.base64", Message::new(Role::User, image("aGk*")).into()),
+        (
+            "image.base64",
+            Body::CustomMessage { namespace: "n".into(), content: image("a"), display: true },
+        ),
+        ("custom.data", payload(r#"{"a":[{"base64":"aGk*","mimeType":"image/png"}]}"#)),
         (
             "robot",
             Compaction { retained_tail: Some(vec![robot()]), ..Compaction::default() }.into(),
@@ -48,6 +67,63 @@ fn what_reading_would_not_give_back_is_refused() {
     }
     assert_eq!(text(&file(&session)), before);
     assert_eq!(context(&session).len(), 2);
+    // What extensions call base64 without saying what it is stays theirs.
+    session.append(payload(r#"{"base64":"not at all"}"#)).unwrap();
+    session.append(Message::new(Role::User, image("aGk"))).unwrap();
+}
+
+#[test]
+fn what_names_an_entry_that_is_not_there_is_refused() {
+    let place = Place::new();
+    let mut session = place.create();
+    let (question, answer) = turn(&mut session, 1);
+    let before = text(&file(&session));
+    let ghost = || EntryId::new("ghost");
+    let compaction = |first: Option<EntryId>, replaces: Vec<EntryId>| -> Body {
+        Compaction {
+            summary: "s".into(),
+            first_kept_entry_id: first,
+            replaces_entry_ids: replaces,
+            ..Compaction::default()
+        }
+        .into()
+    };
+    let edit = |target: EntryId| Body::ContextEdit { target_id: target, replacement: None };
+    let from = |id| Body::BranchSummary { summary: "s".into(), from_id: Some(id), details: None };
+    let label = |id| Body::Label { label: Some("x".into()), target_id: Some(id) };
+    for (field, body) in [
+        ("compaction.firstKeptEntryId", compaction(Some(ghost()), vec![])),
+        ("compaction.replacesEntryIds", compaction(None, vec![question.clone(), ghost()])),
+        ("branch_summary.fromId", from(ghost())),
+        ("label.targetId", label(ghost())),
+        ("leaf.leafId", Body::Leaf { leaf_id: Some(ghost()) }),
+        ("context_edit.targetId", edit(ghost())),
+    ] {
+        let batch = vec![Message::user("fine").into(), body.clone()];
+        for error in [
+            session.append(body).unwrap_err(),
+            session.append_batch(batch, AppendOptions::default()).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+            let shown = error.to_string();
+            assert!(shown.contains(field) && shown.contains("ghost"), "{shown}");
+        }
+    }
+    // Nor does it name what comes later.
+    let ids = vec![EntryId::new("first"), EntryId::new("second")];
+    let options = |ids: &[EntryId]| AppendOptions { ids: ids.to_vec(), ..AppendOptions::default() };
+    let early = vec![label(ids[1].clone()), Message::user("x").into()];
+    let error = session.append_batch(early, options(&ids)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(text(&file(&session)), before);
+    assert_eq!(session.leaf(), Some(&answer));
+    // What is there, or comes before it in the batch, can be named.
+    let batch = vec![Message::user("x").into(), label(ids[0].clone())];
+    session.append_batch(batch.clone(), options(&ids)).unwrap();
+    assert!(session.append_batch(batch, options(&ids)).unwrap().repeated);
+    session.append(from(answer)).unwrap();
+    session.append(edit(ids[0].clone())).unwrap();
+    session.append(compaction(Some(ids[0].clone()), vec![question])).unwrap();
 }
 
 #[test]

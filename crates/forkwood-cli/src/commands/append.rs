@@ -6,7 +6,7 @@ use forkwood::storage::jsonl::IdStyle;
 use forkwood::storage::{Append, AppendedEntry, Expect, UuidV7};
 use forkwood::{
     AppendOptions, Appended, Body, Draft, EntryId, ErrorKind, IdSource, Lane, Message, OnConflict,
-    Role, Session, blobs,
+    Role, Session,
 };
 
 use crate::commands::show::lane;
@@ -202,13 +202,11 @@ async fn raw(
         drafts.push(Draft::new(fresh(session), body));
     }
     let leading = drafts.len();
-    for (at, mut body) in bodies.into_iter().enumerate() {
-        if session.facts().dialect == "native" {
-            blobs::store(session.storage().as_ref(), &mut body).await?;
-        }
+    for (at, body) in bodies.into_iter().enumerate() {
         let id = ids.get(at).cloned().unwrap_or_else(|| fresh(session));
         drafts.push(Draft::new(id, body));
     }
+    session.prepare(&mut drafts).await?;
     let append = Append {
         lane: write.lane,
         expect: write.expect,

@@ -32,6 +32,10 @@ pub(crate) struct Args {
     /// Where to
     #[arg(long, value_name = "ENTRY", requires = "moved")]
     to: Option<String>,
+
+    /// Move to before the latest compaction too
+    #[arg(long, requires = "moved")]
+    past_compaction: bool,
 }
 
 pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
@@ -49,7 +53,10 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     }
     if let (Some(lane), Some(to)) = (args.moved, args.to) {
         let to = entries::resolve(&session, &to).await?;
-        session.move_lane(&lane, &to).await?;
+        match args.past_compaction {
+            true => session.move_lane_past_compaction(&lane, &to).await?,
+            false => session.move_lane(&lane, &to).await?,
+        }
         ctx.out.done(format!("lane {lane} stands at {to}"));
     }
     let lanes = session.facts().lanes.clone();

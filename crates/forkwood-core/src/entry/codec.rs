@@ -68,8 +68,9 @@ pub fn decode_strict(json: &str) -> Result<StrictEntry, CoreError> {
         CoreError::invalid("entry.type", "is missing; say for example \"message\"")
     })?;
     let timestamp = take.timestamp("timestamp")?;
-    let body = decode_body(&tag, &mut take)?;
-    take.rest()?;
+    let body = decode_body(&tag, &mut take).and_then(|body| take.rest().map(|_| body));
+    reader.finish()?;
+    let body = body?;
     Ok(StrictEntry { id, parent_id, timestamp, body })
 }
 

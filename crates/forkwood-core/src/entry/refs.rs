@@ -1,9 +1,29 @@
-//! The places where an entry names another one, for copying a path under new ids.
+//! The places where an entry names another one: for checking that it is there, and for copying a
+//! path under new ids.
 
 use std::collections::HashMap;
 
 use super::{Body, Entry};
 use crate::EntryId;
+
+impl Body {
+    /// Every entry that this one names, with the field that names it.
+    pub fn references(&self) -> Vec<(&'static str, &EntryId)> {
+        match self {
+            Body::Compaction(compaction) => {
+                let first = compaction.first_kept_entry_id.iter();
+                let first = first.map(|id| ("compaction.firstKeptEntryId", id));
+                let replaced = compaction.replaces_entry_ids.iter();
+                first.chain(replaced.map(|id| ("compaction.replacesEntryIds", id))).collect()
+            }
+            Body::BranchSummary { from_id: Some(id), .. } => vec![("branch_summary.fromId", id)],
+            Body::Label { target_id: Some(id), .. } => vec![("label.targetId", id)],
+            Body::Leaf { leaf_id: Some(id) } => vec![("leaf.leafId", id)],
+            Body::ContextEdit { target_id, .. } => vec![("context_edit.targetId", target_id)],
+            _ => Vec::new(),
+        }
+    }
+}
 
 impl Entry {
     /// Puts new ids in the place of old ones, everywhere an entry is named. What names an entry

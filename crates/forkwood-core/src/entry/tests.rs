@@ -105,6 +105,23 @@ fn the_api_refuses_what_it_does_not_know_and_names_it() {
         (r#"{"type":"custom","namespace":"n","data":{},"size":3}"#, "size"),
         (r#"{"type":"label","label":5}"#, "label"),
         (r#"{"type":"compaction"}"#, "compaction"),
+        (r#"{"type":"leaf","leafId":"a","leaf_id":"a"}"#, "leafId and leaf_id"),
+        (r#"{"type":"leaf","leafId":null,"leaf_id":"a"}"#, "leafId and leaf_id"),
+        (r#"{"type":"leaf","leafId":"a","leafId":"b"}"#, "leafId stands more than once"),
+        (r#"{"type":"label","label":"x","targetId":""}"#, "targetId: must not be empty"),
+        (r#"{"id":"","type":"label","label":"x"}"#, "entry.id"),
+        (
+            r#"{"type":"message","message":{"role":"user","content":"x","is_error":true,"isError":true}}"#,
+            "message: isError and is_error",
+        ),
+        (
+            r#"{"type":"message","message":{"role":"user","content":[{"type":"image","base64":"","mimeType":"a/b","mime_type":"a/b"}]}}"#,
+            "block: mimeType and mime_type",
+        ),
+        (
+            r#"{"type":"compaction","summary":"s","state":{"thinkingLevel":"x","thinking_level":"x"}}"#,
+            "thinkingLevel and thinking_level",
+        ),
     ] {
         let error = decode_strict(line).unwrap_err().to_string();
         assert!(error.contains(named), "{line}: {error}");

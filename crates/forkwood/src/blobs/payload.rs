@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use forkwood_core::Json;
 use forkwood_core::json::{JsonKind, Object, ObjectWriter, elements, join_array, kind_of};
-use forkwood_storage::blob::{is_blob_name, name_of};
+use forkwood_storage::blob::{is_base64, is_blob_name, name_of};
 
 use super::{INLINE_LIMIT, large};
 
@@ -103,6 +103,33 @@ fn larger(json: &str, depth: usize, found: &HashMap<String, String>) -> Option<S
         }
         _ => None,
     }
+}
+
+/// Whether all payloads in data, small ones too, are base64. Only an object that has both fields
+/// is taken for one: extensions may call anything `base64`.
+pub(super) fn is_sound(data: &Json) -> bool {
+    let mut rest = vec![(data.get(), MAX_DEPTH)];
+    while let Some((json, depth)) = rest.pop() {
+        if depth == 0 || !json.contains("base64") {
+            continue;
+        }
+        match kind_of(json) {
+            JsonKind::Object => {
+                let Ok(object) = Object::parse(json) else { continue };
+                let payload = object.text("mimeType").and_then(|_| object.text("base64"));
+                if payload.is_some_and(|text| !text.as_str().is_some_and(is_base64)) {
+                    return false;
+                }
+                rest.extend(object.iter().map(|(_, value)| (value.get(), depth - 1)));
+            }
+            JsonKind::Array => {
+                let items = elements(json).unwrap_or_default();
+                rest.extend(items.into_iter().map(|item| (item.get(), depth - 1)));
+            }
+            _ => {}
+        }
+    }
+    true
 }
 
 /// The names of the blobs that data names.

@@ -2,6 +2,7 @@
 
 mod branches;
 mod compaction;
+mod prepare;
 mod read;
 mod write;
 

@@ -7,7 +7,7 @@ use forkwood_core::{Body, Draft, EntryId, Json, Lane, Message, Text, Timestamp};
 use forkwood_storage::{Append, Appended, Durability, Expect, OnConflict, Rewrite, Rewritten};
 
 use super::Session;
-use crate::{Error, ErrorKind, Result, blobs};
+use crate::{Error, ErrorKind, Result};
 
 /// How to append, where it differs from what the session is set to.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,8 @@ impl Session {
     /// path (a label, an operation, an aside) moves nothing and meets no conflict.
     ///
     /// # Errors
-    /// `conflict` where another writer was first, `invalid` for what the format cannot hold, and
-    /// those of the storage. After an error nothing was written and the session stands where it
+    /// `conflict` where another writer was first, `invalid` for what the format cannot hold,
+    /// `not_found` where it names an entry that is not there, and those of the storage. After an error nothing was written and the session stands where it
     /// stood.
     pub async fn append(&mut self, body: impl Into<Body>) -> Result<EntryId> {
         let appended = self.append_batch(vec![body.into()], AppendOptions::default()).await?;
@@ -84,14 +84,10 @@ impl Session {
         if drafts.is_empty() {
             return Err(Error::invalid("there is nothing to append"));
         }
-        if self.is_native() {
-            for draft in &mut drafts {
-                draft.id.check()?;
-                draft.body.check()?;
-            }
-            for draft in &mut drafts {
-                blobs::store(self.storage.as_ref(), &mut draft.body).await?;
-            }
+        if let Err(error) = self.prepare(&mut drafts).await {
+            // What was there when this handle looked may have gone with a reset: then another
+            // writer was first.
+            return Err(self.moved_meanwhile(&options).await?.unwrap_or(error));
         }
         // What stands beside the path moves no lane, so that no other writer can be in its way.
         let beside = drafts
@@ -256,14 +252,30 @@ impl Session {
         Ok(())
     }
 
-    /// Moves any lane to an entry, without looking at floors.
+    /// Moves any lane to an entry: a [`Session::rewind`] of that lane.
     ///
     /// # Errors
-    /// `not_found` where there is no such lane or entry.
+    /// `not_found` where there is no such lane or entry; `before_floor` where the entry is an
+    /// ancestor of the one that the latest compaction on the lane's path hangs from.
     pub async fn move_lane(&mut self, lane: &Lane, to: &EntryId) -> Result<()> {
         let mut other = self.clone();
         other.use_lane(lane.clone()).await?;
+        other.rewind(to).await?;
+        self.lane_moved(lane).await
+    }
+
+    /// The same, past a compaction too.
+    ///
+    /// # Errors
+    /// `not_found` where there is no such lane or entry.
+    pub async fn move_lane_past_compaction(&mut self, lane: &Lane, to: &EntryId) -> Result<()> {
+        let mut other = self.clone();
+        other.use_lane(lane.clone()).await?;
         other.rewind_past_compaction(to).await?;
+        self.lane_moved(lane).await
+    }
+
+    async fn lane_moved(&mut self, lane: &Lane) -> Result<()> {
         if *lane == self.lane {
             return self.reload().await;
         }

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forkwood::blocking::{Session, SessionStore};
-use forkwood::storage::MemoryStorage;
 use forkwood::storage::jsonl::{JsonlOptions, JsonlStorage};
-use forkwood::{Clock, Content, CreateOptions, EntryId, ManualClock, Message, Timestamp};
+use forkwood::storage::{Append, MemoryStorage};
+use forkwood::{
+    Body, Clock, Content, CreateOptions, Draft, EntryId, ManualClock, Message, Timestamp,
+};
 use tempfile::TempDir;
 
 /// 2027-01-15, 08:00 UTC.
@@ -112,4 +114,13 @@ pub(crate) fn turn(session: &mut Session, n: u32) -> (EntryId, EntryId) {
     let question = session.append(Message::user(format!("q{n}"))).unwrap();
     let answer = session.append(Message::assistant(format!("a{n}"))).unwrap();
     (question, answer)
+}
+
+/// Writes past the checks of the API, as another program may.
+pub(crate) fn write_raw(session: &mut Session, id: &str, body: impl Into<Body>) -> EntryId {
+    let append = Append::any(vec![Draft::new(EntryId::new(id), body)]);
+    let storage = session.inner().storage().clone();
+    pollster::block_on(storage.append(session.id(), append)).unwrap();
+    session.reload().unwrap();
+    EntryId::new(id)
 }

@@ -309,10 +309,7 @@ impl World {
         self.sessions[who].set_on_conflict(OnConflict::Fail);
         if !past
             && let Some(leaf) = self.actual(who)
-            && let Some(compaction) = self.compaction_on(&self.path(&leaf))
-            && let Some(floor) = &compaction.parent
-            && *floor != target
-            && self.path(floor).iter().any(|line| line.id == target)
+            && self.before_floor(&leaf, &target)
         {
             return self.refused(who, ErrorKind::BeforeFloor, result);
         }
@@ -324,6 +321,13 @@ impl World {
                 self.take(who, Some(target), Vec::new());
             }
         }
+    }
+
+    /// Whether an entry lies before the floor that holds a lane which stands at `leaf`.
+    fn before_floor(&self, leaf: &EntryId, target: &EntryId) -> bool {
+        let Some(compaction) = self.compaction_on(&self.path(leaf)) else { return false };
+        let Some(floor) = &compaction.parent else { return false };
+        floor != target && self.path(floor).iter().any(|line| line.id == *target)
     }
 
     fn label(&mut self, who: Who, on: Pick, label: Option<&'static str>) {
@@ -351,8 +355,13 @@ impl World {
         if !self.lanes.contains_key(lane) {
             return self.refused(who, ErrorKind::NotFound, result);
         }
-        result.unwrap();
         let target = self.path_entry(&to);
+        if let Some(leaf) = self.lanes.get(lane).cloned()
+            && self.before_floor(&leaf, &target)
+        {
+            return self.refused(who, ErrorKind::BeforeFloor, result);
+        }
+        result.unwrap();
         self.lanes.insert(lane.into(), target.clone());
         if self.seen[who].lane == lane {
             self.seen[who].leaf = Some(target);

@@ -10,6 +10,8 @@ use crate::{Content, CoreError, DiagnosticKind, EntryId, Json, Text, Timestamp};
 pub struct Reader {
     strict: bool,
     notes: Vec<(DiagnosticKind, String)>,
+    /// The first thing that strict mode refuses and that stands where no error can be returned.
+    refused: Option<CoreError>,
 }
 
 impl Reader {
@@ -20,7 +22,21 @@ impl Reader {
 
     /// Refuses whatever is not as documented.
     pub fn strict() -> Reader {
-        Reader { strict: true, notes: Vec::new() }
+        Reader { strict: true, ..Reader::default() }
+    }
+
+    /// What was refused while a field was only looked up.
+    ///
+    /// # Errors
+    /// In strict mode, where a field stands more than once, in one spelling or in both.
+    pub(crate) fn finish(&mut self) -> Result<(), CoreError> {
+        self.refused.take().map_or(Ok(()), Err)
+    }
+
+    fn refuse_later(&mut self, what: &str, problem: &str) {
+        if let Err(error) = self.note(DiagnosticKind::BothSpellings, what, problem) {
+            self.refused.get_or_insert(error);
+        }
     }
 
     /// What was odd.
@@ -59,6 +75,11 @@ pub struct Take<'o, 'j> {
 impl<'o, 'j> Take<'o, 'j> {
     /// Starts on an object; `what` names it in messages.
     pub fn new(object: &'o mut Object<'j>, reader: &'o mut Reader, what: &'static str) -> Self {
+        if reader.strict
+            && let Some(key) = object.repeated()
+        {
+            reader.refuse_later(what, &format!("the field {key} stands more than once"));
+        }
         Take { object, reader, what, odd: Vec::new() }
     }
 
@@ -88,10 +109,11 @@ impl<'o, 'j> Take<'o, 'j> {
         }
         let second = self.object.take(&snake);
         if first.is_some() && second.is_some() {
-            let problem = format!("{camel} and {snake} both stand; {camel} is used");
-            self.reader
-                .notes
-                .push((DiagnosticKind::BothSpellings, format!("{}: {problem}", self.what)));
+            let problem = match self.reader.strict {
+                true => format!("{camel} and {snake} both stand; give one of them"),
+                false => format!("{camel} and {snake} both stand; {camel} is used"),
+            };
+            self.reader.refuse_later(self.what, &problem);
         }
         first.or(second)
     }
@@ -156,9 +178,12 @@ impl<'o, 'j> Take<'o, 'j> {
     /// The id of an entry. An empty string counts as absent.
     ///
     /// # Errors
-    /// In strict mode, where it is no string.
+    /// In strict mode, where it is empty or no string.
     pub fn id(&mut self, camel: &str) -> Result<Option<EntryId>, CoreError> {
         let text = self.text(camel)?;
+        if self.reader.strict && text.as_ref().is_some_and(Text::is_empty) {
+            self.refuse(camel, "must not be empty")?;
+        }
         Ok(text.filter(|t| !t.is_empty()).map(|t| EntryId::from_text(&t)))
     }
 
