@@ -142,6 +142,10 @@ pub(crate) enum Command {
     Import(commands::import::Args),
     /// Bring the older session files of another tool to its newer format, where they lie
     Migrate(commands::migrate::Args),
+    /// Write a session in another format, and tell what that cannot hold
+    Export(commands::export::Args),
+    /// Write a session file of any known format in another one
+    Convert(commands::convert::Args),
     /// Sum up what was said so far; the summary stands for it from then on
     Compact(commands::compact::Args),
     /// Talk with a model; every step is kept in the session

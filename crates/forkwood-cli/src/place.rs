@@ -84,6 +84,30 @@ pub(crate) fn options(bridge: bool) -> JsonlOptions {
     JsonlOptions::default().with_formats(&foreign::formats()).with_bridges(bridge)
 }
 
+/// Writes a file, and the folders that it lies in: whole and on disk, or not at all. One that is
+/// there is replaced only with `force`.
+pub(crate) fn put(path: &Path, bytes: &[u8], force: bool) -> Result {
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+        let mut folders = std::fs::DirBuilder::new();
+        folders.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+        folders.create(folder).map_err(|error| CliError::io("make", folder, &error))?;
+    }
+    if !force || path.symlink_metadata().is_err() {
+        return write_new(path, bytes);
+    }
+    // Under another name first, so that the old one is there until the new one is whole.
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".new-{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    write_new(&beside, bytes)?;
+    std::fs::rename(&beside, path).map_err(|error| {
+        let _ = std::fs::remove_file(&beside);
+        CliError::io("write", path, &error)
+    })
+}
+
 /// Writes a file that is not there yet: whole and on disk, or not at all.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result {
     let mut options = OpenOptions::new();

@@ -4,7 +4,8 @@
 //! reads and writes their lines. The JSONL engine of `forkwood-storage` does the rest: framing,
 //! damage, locks, positions. [`formats`] gives all of them, for the engine to ask in turn.
 //!
-//! [`import`] takes sessions of other tools into a store of Forkwood's own.
+//! [`import`] takes sessions of other tools into a store of Forkwood's own; [`export`] writes a
+//! session in any of these formats.
 //!
 //! **Invariants.** A dialect does no I/O and has no clock and no randomness; what reads or writes
 //! files does so through a `Disk` that is passed in. No input makes a function here panic or
@@ -17,6 +18,7 @@ use forkwood_storage::jsonl::Format;
 
 pub mod claude_code;
 pub mod codex;
+pub mod export;
 mod fields;
 pub mod import;
 pub mod my_pi_agent;

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use forkwood::core::entry::codec;
 use forkwood::core::json::{ObjectWriter, join_array};
 use forkwood::storage::MemoryStorage;
-use forkwood::{Entry, ForkOptions, Session, SessionStore, Text, blobs};
-use forkwood_view::sanitise::{self, Layout};
-use forkwood_view::transcript::{self, Block, BlockKind, Limits, Part};
+use forkwood::{Entry, EntryId, ForkOptions, Session, SessionStore, blobs};
+use forkwood_view::markdown;
 
 use crate::ctx::Ctx;
 use crate::error::{CliError, Result};
@@ -29,7 +28,7 @@ impl Chat {
         };
         let ending = path.extension().and_then(|ending| ending.to_str());
         let text = match ending {
-            Some("md") => markdown(session.title(), &session.current_path().await?),
+            Some("md") => as_markdown(session).await?,
             Some("jsonl") => as_session(session).await?,
             Some("json") => as_json(session).await?,
             _ => return Err(CliError::usage("a file to export to ends in .md, .json or .jsonl")),
@@ -64,6 +63,13 @@ async fn as_session(session: &Session) -> Result<String> {
     Ok(out)
 }
 
+async fn as_markdown(session: &Session) -> Result<String> {
+    let path = session.current_path().await?;
+    let labels = session.labels().await?;
+    let label = |id: &EntryId| labels.get(id).cloned();
+    Ok(markdown::title(session.title()) + &markdown::entries(&path, label))
+}
+
 async fn as_json(session: &Session) -> Result<String> {
     let mut entries = session.current_path().await?;
     for entry in &mut entries {
@@ -80,58 +86,4 @@ async fn as_json(session: &Session) -> Result<String> {
 /// Without the lines that it was written together with.
 fn alone(entry: Entry) -> Entry {
     Entry { more: 0, ..entry }
-}
-
-fn markdown(title: Option<&Text>, entries: &[Entry]) -> String {
-    let title = title.map(|title| sanitise::text(title, Layout::Line).into_owned());
-    let mut out = format!("# {}\n", title.as_deref().unwrap_or("Conversation"));
-    for entry in entries {
-        if let Some(block) = transcript::block(entry, Limits::NONE) {
-            write_block(&mut out, &block);
-        }
-    }
-    out
-}
-
-fn write_block(out: &mut String, block: &Block) {
-    match &block.kind {
-        BlockKind::Speaker { role, name, failed } => {
-            let role = role.as_text().to_string_lossy().into_owned();
-            let name = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-            let failed = if *failed { ", failed" } else { "" };
-            out.push_str(&format!("\n## {}{name}{failed}\n", sanitise::line(&role)));
-        }
-        BlockKind::Divider(title) => out.push_str(&format!("\n---\n\n## {title}\n")),
-        BlockKind::Note(note) => out.push_str(&format!("\n*{note}*\n")),
-    }
-    for part in &block.parts {
-        match part {
-            Part::Text(text) if is_tool(block) => fenced(out, &text.text),
-            Part::Text(text) => out.push_str(&format!("\n{}\n", text.text.trim_end())),
-            Part::Thinking(text) => {
-                out.push('\n');
-                for line in text.text.lines() {
-                    out.push_str(format!("> {line}").trim_end());
-                    out.push('\n');
-                }
-            }
-            Part::ToolCall { name, arguments } => {
-                out.push_str(&format!("\nCalls `{name}`:\n"));
-                fenced(out, &arguments.text);
-            }
-            Part::Image { mime_type, .. } => out.push_str(&format!("\n[image, {mime_type}]\n")),
-            Part::Other(json) => fenced(out, &json.text),
-        }
-    }
-}
-
-fn is_tool(block: &Block) -> bool {
-    matches!(&block.kind, BlockKind::Speaker { role: forkwood::Role::Tool, .. })
-}
-
-/// A fence longer than any in the text.
-fn fenced(out: &mut String, text: &str) {
-    let ticks = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(ticks.max(2) + 1);
-    out.push_str(&format!("\n{fence}\n{}\n{fence}\n", text.trim_end()));
 }

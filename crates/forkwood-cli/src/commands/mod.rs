@@ -9,7 +9,9 @@ pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod completion;
 pub(crate) mod context;
+pub(crate) mod convert;
 pub(crate) mod diff;
+pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod import;
 #[cfg(feature = "agent")]
@@ -55,6 +57,8 @@ pub(crate) async fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome> {
         Command::Fork(args) => fork::run(ctx, args).await,
         Command::Import(args) => import::run(ctx, args).await,
         Command::Migrate(args) => migrate::run(ctx, args),
+        Command::Export(args) => export::run(ctx, args).await,
+        Command::Convert(args) => convert::run(ctx, args).await,
         Command::Compact(args) => compact::run(ctx, args).await,
         #[cfg(feature = "agent")]
         Command::Chat(args) => chat::run(ctx, args),

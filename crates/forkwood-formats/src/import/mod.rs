@@ -36,10 +36,12 @@ mod take;
 mod whole;
 
 pub use find::{Found, find};
+pub(crate) use origin::KEY as ORIGIN_KEY;
 pub use origin::{FileStamp, Origin};
 pub use report::{Outcome, Report};
 pub use run::Import;
 pub use snapshot::{Snapshot, snapshot};
+pub(crate) use take::unplaced_label;
 pub use whole::Whole;
 
 /// Every tool whose sessions can be taken in, in the order in which they are asked.

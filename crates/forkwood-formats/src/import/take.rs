@@ -425,7 +425,7 @@ fn leaf(to: EntryId) -> Draft {
 }
 
 /// A label of an entry that is not there, kept as data.
-fn unplaced_label(label: Option<&Text>, target: Option<&EntryId>) -> Body {
+pub(crate) fn unplaced_label(label: Option<&Text>, target: Option<&EntryId>) -> Body {
     let mut data = crate::fields::Out::default();
     if let Some(label) = label {
         data.text("label", label);

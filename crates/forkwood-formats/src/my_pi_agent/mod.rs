@@ -23,7 +23,7 @@
 use forkwood_core::FoldRules;
 use forkwood_storage::jsonl::{FileStart, Format, IdStyle, Policy, Recognised};
 
-mod encode;
+pub(crate) mod encode;
 mod header;
 mod nine;
 mod recognise;

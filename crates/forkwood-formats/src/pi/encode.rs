@@ -50,7 +50,7 @@ fn is_system(role: &Role) -> bool {
 }
 
 /// Whether a message came from Pi: then the file it goes back to knows its role.
-fn from_pi(message: &forkwood_core::Message) -> bool {
+pub(crate) fn from_pi(message: &forkwood_core::Message) -> bool {
     let object = message.metadata.as_ref().and_then(Json::as_object);
     object.is_some_and(|object| object.get("pi").is_some())
 }

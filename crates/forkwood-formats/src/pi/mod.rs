@@ -26,7 +26,7 @@ use forkwood_storage::jsonl::{FileStart, Format, Recognised};
 
 mod decode;
 mod dialect;
-mod encode;
+pub(crate) mod encode;
 mod encode_message;
 pub mod fork;
 mod heads;

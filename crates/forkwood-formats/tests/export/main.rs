@@ -1,0 +1,9 @@
+//! Sessions written in other formats, and read back.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod compare;
+mod fixtures;
+mod generate;
+mod round_trip;
+mod world;

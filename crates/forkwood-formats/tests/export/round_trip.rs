@@ -1,0 +1,38 @@
+//! Generated sessions, written and read back.
+
+use forkwood_formats::export::{Scope, Target};
+use proptest::prelude::*;
+
+use crate::compare::{same_contexts, same_tree};
+use crate::generate::{entries, info, steps};
+use crate::world::{gather, read_back, session, write};
+
+/// Formats that keep the ids of entries.
+const WITH_IDS: [Target; 3] = [Target::Jsonl, Target::Pi, Target::MyPiAgent];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_tree_comes_back_or_the_report_says_what_does_not((steps, stands, rich) in steps()) {
+        let all = entries(&steps, stands);
+        prop_assume!(all.iter().any(|entry| !entry.body.is_sidecar()));
+        let ours = session("20260101-000000-0a0b0c0d", info(rich), all);
+        for scope in [Scope::AllBranches, Scope::Current] {
+            let source = gather(&ours, &scope);
+            if source.entries.is_empty() {
+                continue;
+            }
+            for target in WITH_IDS {
+                let written = write(&source, target);
+                let (back, _) = read_back(&written, target);
+                same_tree(&source, &back, &written.losses, target);
+                same_contexts(&source, &ours, &back, &written.losses, target);
+                if target == Target::Jsonl {
+                    assert!(written.losses.is_empty(), "{:?}", written.losses);
+                    assert_eq!(gather(&back, &Scope::AllBranches).entries, source.entries);
+                }
+            }
+        }
+    }
+}
