@@ -116,8 +116,7 @@ pub(crate) async fn write(
             let paths = put(ctx, output, &written.files, how.force)?;
             if ctx.json() {
                 let mut out = json::object();
-                let paths: Vec<String> =
-                    paths.iter().map(|path| json::path(Some(path))).collect();
+                let paths: Vec<String> = paths.iter().map(|path| json::path(Some(path))).collect();
                 out.text("session", &session.facts().shown_id)
                     .array("paths", paths)
                     .raw("losses", &losses.to_json());
@@ -174,7 +173,8 @@ fn put(ctx: &Ctx, output: &Path, files: &[File], force: bool) -> Result<Vec<Path
         true => files.iter().map(|file| below(&output, &file.name)).collect(),
         false => {
             // What belongs to it lies beside it, under its name.
-            let stem = |name: &str| name.rsplit_once('.').map_or(name.len(), |(stem, _)| stem.len());
+            let stem =
+                |name: &str| name.rsplit_once('.').map_or(name.len(), |(stem, _)| stem.len());
             let start = stem(&first.name);
             let rest = files[1..].iter().map(|file| {
                 let mut path = output.with_extension("").into_os_string();
