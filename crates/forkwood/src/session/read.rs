@@ -211,11 +211,15 @@ impl Session {
         Ok(SessionState::from_path(&path, &labels, &self.facts.rules))
     }
 
-    /// The label of the labelled entry nearest to `entry` on its path.
+    /// The label of the labelled entry nearest to `entry` on its path; in files of my-pi-agent,
+    /// where labels stand on the path, the last one there.
     ///
     /// # Errors
     /// `not_found`.
     pub async fn label_at(&self, entry: &EntryId) -> Result<Option<Text>> {
+        if self.facts.rules.label_on_path {
+            return Ok(self.state_at(entry).await?.label().cloned());
+        }
         let ids = self.path_ids(entry).await?;
         let labels = self.labels().await?;
         Ok(ids.iter().rev().find_map(|id| labels.get(id).cloned()))

@@ -9,6 +9,8 @@ use forkwood_storage::{NewSession, PathStop};
 use super::SessionStore;
 use crate::{Error, Result, Session, blobs};
 
+mod same;
+
 /// How to fork.
 #[derive(Clone, Debug, Default)]
 pub struct ForkOptions {
@@ -22,7 +24,8 @@ impl SessionStore {
     /// Copies the path to an entry, of this store or another, of any format, into a new session
     /// here; without an entry, the path to where the source's lane stands. Every entry gets a
     /// new id, wherever it is named, and keeps its time; labels and data beside the path come
-    /// along; where it came from is recorded. Free metadata does not come along. The source is
+    /// along; where it came from is recorded. The fork says at its end what the source says there,
+    /// whatever the rules of the source's format: where these differ, entries are added to it. Free metadata does not come along. The source is
     /// only read. Blobs are shared within a store and copied to another one.
     ///
     /// # Errors
@@ -46,7 +49,13 @@ impl SessionStore {
         let ids: Vec<EntryId> = path.iter().map(|entry| entry.id.clone()).collect();
         let beside = source.storage().sidecars(source.id(), &ids).await?;
         let beside: Vec<Entry> = beside.into_iter().map(|stored| stored.entry).collect();
-        let mut entries = self.copies(path, beside);
+        // As it is now: another handle may have given it another title.
+        let facts = source.storage().facts(source.id()).await?;
+        let wanted = same::Wanted::of(&path, &beside, &facts.rules);
+        let (mut entries, new_ids) = self.copies(path, beside);
+        if let Some(wanted) = wanted {
+            wanted.grant(&mut entries, &new_ids, self.ids.as_ref());
+        }
         let same_place = std::sync::Arc::ptr_eq(source.storage(), &self.storage);
         for entry in &mut entries {
             if !same_place {
@@ -55,8 +64,6 @@ impl SessionStore {
             }
             blobs::store(self.storage.as_ref(), &mut entry.body).await?;
         }
-        // As it is now: another handle may have given it another title.
-        let facts = source.storage().facts(source.id()).await?;
         let title = facts.info.title.clone().filter(|title| !title.is_empty());
         let info = SessionInfo {
             title: options.title.or(title),
@@ -70,8 +77,12 @@ impl SessionStore {
     }
 
     /// The entries of the fork: the path in one line, and behind each entry what stands beside
-    /// it.
-    fn copies(&self, path: Vec<Entry>, beside: Vec<Entry>) -> Vec<Entry> {
+    /// it; and what became of the ids of the path.
+    fn copies(
+        &self,
+        path: Vec<Entry>,
+        beside: Vec<Entry>,
+    ) -> (Vec<Entry>, HashMap<EntryId, EntryId>) {
         let stays = |entry: &Entry| {
             // Headers, labels and pointers have other places in the new session, and what was in
             // flight in the source is not in flight in it.
@@ -112,7 +123,7 @@ impl SessionStore {
                 copies.push(entry);
             }
         }
-        copies
+        (copies, new_ids)
     }
 }
 
