@@ -4,6 +4,7 @@ mod branch;
 mod builder;
 mod calls;
 mod follow;
+mod mark;
 pub(crate) mod operation;
 mod request;
 mod run;
@@ -227,7 +228,16 @@ impl Agent {
         settings_of(&self.session).await
     }
 
-    /// The operations that are open: those of a process that died.
+    /// Whether an agent is at work in the session right now, in this process or another.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub async fn is_at_work(&self) -> Result<bool, AgentError> {
+        Ok(self.session.is_claimed().await?)
+    }
+
+    /// The operations that are open: those of a process that died, or, while
+    /// [`Agent::is_at_work`], of a run that goes on.
     ///
     /// # Errors
     /// `storage`.

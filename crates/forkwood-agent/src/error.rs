@@ -63,6 +63,17 @@ pub enum AgentError {
     /// The session could not be read or written.
     #[error(transparent)]
     Storage(#[from] forkwood::Error),
+    /// Another program took the lane elsewhere while tools ran. What they gave is kept, behind
+    /// their calls.
+    #[error("{source}; what the tools gave in the meantime is kept on the lane {lane}")]
+    Moved {
+        /// The lane that was made for it.
+        lane: String,
+        /// The entries of the results.
+        entries: Vec<forkwood::EntryId>,
+        /// The conflict.
+        source: Box<forkwood::Error>,
+    },
     /// The provider failed, retries included.
     #[error(transparent)]
     Provider(#[from] ProviderError),
@@ -111,7 +122,7 @@ impl AgentError {
     /// The stable kind.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            AgentError::Storage(_) => ErrorKind::Storage,
+            AgentError::Storage(_) | AgentError::Moved { .. } => ErrorKind::Storage,
             AgentError::Provider(_) => ErrorKind::Provider,
             AgentError::NoModel => ErrorKind::NoModel,
             AgentError::UnknownProvider { .. } => ErrorKind::UnknownProvider,
@@ -125,7 +136,8 @@ impl AgentError {
     /// The kind of the storage error behind it, if one is.
     pub fn storage_kind(&self) -> Option<forkwood::ErrorKind> {
         match self {
-            AgentError::Storage(error) => Some(error.kind()),
+            AgentError::Storage(source) => Some(source.kind()),
+            AgentError::Moved { source, .. } => Some(source.kind()),
             _ => None,
         }
     }

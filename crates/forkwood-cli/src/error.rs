@@ -106,7 +106,11 @@ impl From<Error> for CliError {
             kind: error.kind().as_str(),
             message,
             causes,
-            hint: hint_for(error.kind()).map(str::to_owned),
+            hint: match &error {
+                Error::Claimed { .. } => Some("`forkwood fork` copies what is there so far"),
+                other => hint_for(other.kind()),
+            }
+            .map(str::to_owned),
             retryable: error.kind().is_retryable(),
             code: if wrong_argument { code::USAGE } else { code::FAILED },
         }

@@ -141,6 +141,10 @@ impl From<AgentError> for CliError {
         let message = error.to_string();
         match error {
             AgentError::Storage(error) => error.into(),
+            AgentError::Moved { source, .. } => {
+                let told = CliError { message, ..(*source).into() };
+                told.hint("`forkwood lanes` and `forkwood tree` show where that is")
+            }
             AgentError::Compaction(error) => error.into(),
             AgentError::Provider(error) => {
                 let told = CliError {

@@ -162,3 +162,30 @@ fn at_rest_it_ends_the_program() {
     assert_eq!(code, Some(130));
     assert_eq!(said(&talk.sandbox).len(), 2);
 }
+
+#[test]
+fn a_second_chat_waits_for_nobody_and_breaks_nothing() {
+    let hang = Reply::openai_then(&["Once upon "], Step::Hang);
+    let server = Server::start([hang, Reply::openai(&["Sure."])]);
+    let mut talk = Talk::start(Sandbox::new(), &server, &[]);
+    talk.say("tell me a story");
+    let id = talk.until("session")["session"].as_str().unwrap().to_owned();
+    talk.until("text");
+    for line in ["hello?\n", "/resume\n", "/compact\n"] {
+        let run = talk.sandbox.run_with(&["chat", &id, "--provider", "scripted"], line);
+        assert_eq!(run.code, 1, "{line}: {}", run.stdout);
+        assert!(run.stderr.contains("an agent is at work in session"), "{line}: {}", run.stderr);
+        assert!(run.stderr.contains("forkwood fork"), "{line}: {}", run.stderr);
+    }
+    // Elsewhere it can go on.
+    let run = talk.sandbox.run_with(&["chat", &id, "--provider", "scripted"], "/fork\nhello?\n");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("You said: hello?"), "{}", run.stdout);
+    talk.interrupt();
+    assert_eq!(talk.until("end")["stop"], "cancelled");
+    talk.say("something else");
+    assert_eq!(talk.until("end")["text"], "Sure.");
+    let sandbox = talk.end().1;
+    let context: Value = serde_json::from_str(&sandbox.ok(&["context", &id, "--json"])).unwrap();
+    assert_eq!(context["messages"].as_array().unwrap().len(), 3);
+}

@@ -1,7 +1,6 @@
 //! The whole way of a message: route, allocate, resolve the key, keep who it is with, one turn of
 //! an agent, and all of it stored.
 
-mod mirrored;
 mod said;
 mod turns;
 
@@ -9,16 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forkwood::conversation::native::session_id;
+use forkwood::Session;
 use forkwood::conversation::{ConversationStore, Identity};
-use forkwood::{Session, SessionStore};
 use forkwood_agent::{AgentBuilder, AgentError, RunStop};
 use serde::Serialize;
 
 use crate::allocate::Resolved;
 use crate::error::Result;
-use crate::{Conversations, Inbound, PersistentConversations, Router};
-use mirrored::Mirrored;
+use crate::{Inbound, PersistentConversations, Router};
 use turns::Turns;
 
 /// How long a message waits for its conversation, where nothing else is said.
@@ -56,12 +53,11 @@ pub struct Handled {
     pub matched_by: String,
     /// The canonical key of the conversation.
     pub session_key: String,
-    /// The session that holds it; `None` where it is kept in no session.
-    pub session_id: Option<String>,
+    /// The session that holds it.
+    pub session_id: String,
     /// The older conversation whose history was taken over now, if one was.
     pub promoted_from: Option<String>,
-    /// The entries of the turn, oldest first: what was said, calls, results, the answer. Empty where
-    /// what is kept has no ids.
+    /// The entries of the turn, oldest first: what was said, calls, results, the answer.
     pub entry_ids: Vec<String>,
     /// The text of the last answer.
     pub reply: String,
@@ -76,7 +72,7 @@ pub struct Handled {
 /// go on side by side.
 pub struct Handler {
     router: Router,
-    conversations: Conversations,
+    conversations: Arc<PersistentConversations>,
     agents: Arc<dyn Agents>,
     turns: Turns,
 }
@@ -90,19 +86,14 @@ impl std::fmt::Debug for Handler {
 }
 
 impl Handler {
-    /// One over conversations, which are kept in the folder `root`.
+    /// One over the conversations of a store, whose folder `root` is.
     pub fn new(
         router: Router,
-        conversations: impl Into<Conversations>,
+        conversations: Arc<PersistentConversations>,
         root: &Path,
         agents: impl Agents + 'static,
     ) -> Handler {
-        let conversations = conversations.into();
-        let folder = match conversations.native() {
-            Some(_) => root.join("conversations").join("turns"),
-            // The folder is another program's: nothing of ours is seen in it.
-            None => root.join(".forkwood-turns"),
-        };
+        let folder = root.join("conversations").join("turns");
         Handler { router, conversations, agents: Arc::new(agents), turns: Turns::new(folder, WAIT) }
     }
 
@@ -114,7 +105,7 @@ impl Handler {
     }
 
     /// The conversations.
-    pub fn conversations(&self) -> &Conversations {
+    pub fn conversations(&self) -> &Arc<PersistentConversations> {
         &self.conversations
     }
 
@@ -149,17 +140,9 @@ impl Handler {
         let identity =
             Identity { scope: resolved.scope.clone(), aliases: resolved.aliases.clone() };
         let ensured = self.conversations.ensure_metadata(&key, &identity).await?;
-        let turn = match &self.conversations {
-            Conversations::Native(native) => {
-                let session = native.session(&ensured.key).await?;
-                let _turn = self.turns.lock(session.id()).await?;
-                self.turn(native, session, &resolved, said).await?
-            }
-            Conversations::Other(other) => {
-                let _turn = self.turns.lock(&session_id(&ensured.key)?).await?;
-                self.turn_elsewhere(Arc::clone(other), &ensured.key, &resolved, said).await?
-            }
-        };
+        let session = self.conversations.session(&ensured.key).await?;
+        let _turn = self.turns.lock(session.id()).await?;
+        let turn = self.turn(session, &resolved, said).await?;
         Ok(Handled {
             agent_id: resolved.route.agent_id,
             matched_by: resolved.route.matched_by,
@@ -172,7 +155,6 @@ impl Handler {
     /// One turn of an agent. The names are filled in by the caller.
     async fn turn(
         &self,
-        conversations: &PersistentConversations,
         mut session: Session,
         resolved: &Resolved,
         said: forkwood::Message,
@@ -181,9 +163,9 @@ impl Handler {
         let id = session.id().clone();
         let storage = Arc::clone(session.storage());
         let before = storage.facts(&id).await?.end;
-        let summary = conversations.untold_summary(&session).await?;
+        let summary = self.conversations.untold_summary(&session).await?;
         let builder = self.agents.agent(&resolved.route.agent_id)?;
-        let store = conversations.sessions().clone();
+        let store = self.conversations.sessions().clone();
         let mut agent = builder.session(session).store(store).build().await?;
         if !summary.trim().is_empty() {
             // No request shows it: what it stands for is cut off, and it is no message.
@@ -203,38 +185,9 @@ impl Handler {
             agent_id: String::new(),
             matched_by: String::new(),
             session_key: String::new(),
-            session_id: Some(id.to_string()),
+            session_id: id.to_string(),
             promoted_from: None,
             entry_ids,
-            reply: outcome.text,
-            stop: RunStop::as_str(outcome.stop),
-        })
-    }
-
-    /// One turn where no session holds the conversation: in a session in memory that begins with
-    /// what is shown of it, and writes each message through.
-    async fn turn_elsewhere(
-        &self,
-        conversations: Arc<dyn ConversationStore>,
-        key: &str,
-        resolved: &Resolved,
-        said: forkwood::Message,
-    ) -> Result<Handled> {
-        let builder = self.agents.agent(&resolved.route.agent_id)?;
-        let mirrored = Arc::new(Mirrored::of(Arc::clone(&conversations), key).await?);
-        let session = mirrored.session().await?;
-        let store = SessionStore::new(Arc::clone(&mirrored) as _);
-        let mut agent = builder.session(session).store(store).build().await?;
-        let outcome = agent.run(said).await?;
-        // As PicoClaw after each turn: what is hidden may go.
-        conversations.save(key).await?;
-        Ok(Handled {
-            agent_id: String::new(),
-            matched_by: String::new(),
-            session_key: String::new(),
-            session_id: None,
-            promoted_from: None,
-            entry_ids: mirrored.entry_ids(),
             reply: outcome.text,
             stop: RunStop::as_str(outcome.stop),
         })

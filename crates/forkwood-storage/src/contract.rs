@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use forkwood_core::{Diagnostic, EntryId, SessionId, Timestamp};
 
 use crate::{
-    Append, Appended, Capabilities, Cursor, Head, Listing, NewSession, Page, PathRead, PathStop,
-    ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts, Stored, Trashed, Watch,
+    Append, Appended, Capabilities, Claim, Cursor, Head, Listing, NewSession, Page, PathRead,
+    PathStop, ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts, Stored, Trashed, Watch,
 };
 
 /// Where sessions are kept.
@@ -38,6 +38,9 @@ use crate::{
 /// 6. **Reading** never writes, never waits for a writer, and never shows half a line or half a
 ///    batch. Damage is a diagnostic; the entries around it stay readable.
 /// 7. **Deletion** goes to a trash, and `restore` brings everything back.
+/// 8. **Claims.** At most one [`Claim`] of a session is held at a time, over all processes that a
+///    backend serves; it ends with its holder, however that ends. It keeps other runs out, and no
+///    other writer.
 #[async_trait]
 pub trait SessionStorage: Send + Sync + fmt::Debug {
     /// What this backend can do.
@@ -76,6 +79,25 @@ pub trait SessionStorage: Send + Sync + fmt::Debug {
     async fn is_idle(&self, session: &SessionId) -> Result<bool> {
         let _ = session;
         Ok(true)
+    }
+
+    /// Takes the right to run in a session; waits for nobody.
+    ///
+    /// # Errors
+    /// `locked` where a run is under way; `not_found`; `read_only` and `newer_version` where
+    /// nothing can be written.
+    async fn claim(&self, session: &SessionId) -> Result<Claim> {
+        let _ = session;
+        Ok(Claim::of_nothing())
+    }
+
+    /// Whether somebody holds the [`Claim`] of a session right now. Changes nothing.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn is_claimed(&self, session: &SessionId) -> Result<bool> {
+        let _ = session;
+        Ok(false)
     }
 
     /// Brings a session back from the trash.

@@ -32,7 +32,7 @@ pub enum ErrorKind {
     Damaged,
     /// The file was deleted under an open session.
     Gone,
-    /// Another process holds the lock.
+    /// Another process holds the lock, or an agent is at work.
     Locked,
     /// Larger than a limit.
     TooLarge,
@@ -255,6 +255,15 @@ pub enum StorageError {
         /// How long this call waited.
         waited_ms: u64,
     },
+    /// A run of an agent is under way.
+    #[error(
+        "an agent is at work in session {session}, in this process or in another: wait until it \
+         has ended or stop it, or go on in a fork"
+    )]
+    Claimed {
+        /// The session.
+        session: SessionId,
+    },
     /// Larger than a limit.
     #[error("{what} is too large: {size} bytes, at most {limit}")]
     TooLarge {
@@ -327,7 +336,7 @@ impl StorageError {
             StorageError::NewerVersion { .. } => ErrorKind::NewerVersion,
             StorageError::Damaged { .. } => ErrorKind::Damaged,
             StorageError::Gone { .. } => ErrorKind::Gone,
-            StorageError::Locked { .. } => ErrorKind::Locked,
+            StorageError::Locked { .. } | StorageError::Claimed { .. } => ErrorKind::Locked,
             StorageError::TooLarge { .. } => ErrorKind::TooLarge,
             StorageError::NoSpace { .. } => ErrorKind::NoSpace,
             StorageError::Io { .. } => ErrorKind::Io,

@@ -9,6 +9,7 @@
 //! expected with what is there.
 
 pub mod blob;
+mod claim;
 mod clock;
 mod contract;
 pub mod disk;
@@ -17,6 +18,7 @@ pub mod jsonl;
 mod memory;
 mod types;
 
+pub use claim::Claim;
 pub use clock::{SystemClock, UuidV7, new_generation, new_session_id};
 pub use contract::SessionStorage;
 pub use error::{ErrorKind, StorageError};

@@ -11,9 +11,9 @@ use forkwood_core::{Clock, Diagnostic, EntryId, SessionId, Timestamp};
 use crate::disk::SimDisk;
 use crate::jsonl::{JsonlOptions, JsonlStorage};
 use crate::{
-    Append, Appended, Capabilities, Cursor, Head, Listing, NewSession, Page, PathRead, PathStop,
-    ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts, SessionStorage, Stored, Trashed,
-    Watch,
+    Append, Appended, Capabilities, Claim, Cursor, Head, Listing, NewSession, Page, PathRead,
+    PathStop, ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts, SessionStorage, Stored,
+    Trashed, Watch,
 };
 
 /// Sessions that live as long as the value.
@@ -71,6 +71,14 @@ impl SessionStorage for MemoryStorage {
 
     async fn is_idle(&self, session: &SessionId) -> Result<bool> {
         self.0.is_idle(session).await
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claim> {
+        self.0.claim(session).await
+    }
+
+    async fn is_claimed(&self, session: &SessionId) -> Result<bool> {
+        self.0.is_claimed(session).await
     }
 
     async fn restore(&self, session: &SessionId) -> Result<SessionFacts> {

@@ -76,6 +76,7 @@ fn the_other_process() {
         "write" => write_records(&root, name),
         "compete" => compete(&root, name),
         "hold" => hold(&root),
+        "claim" => claim(&root),
         other => panic!("{other}"),
     }
 }
@@ -123,6 +124,13 @@ fn hold(root: &Path) {
     let lock = root.join("sessions").join(format!(".{}.jsonl.lock", session()));
     let file = std::fs::File::options().append(true).create(true).open(lock).unwrap();
     file.lock().unwrap();
+    println!("\nholding");
+    let _ = std::io::stdin().lines().next();
+}
+
+/// Runs in the session until it is killed.
+fn claim(root: &Path) {
+    let _claim = run(open(root).claim(&session())).unwrap();
     println!("\nholding");
     let _ = std::io::stdin().lines().next();
 }
@@ -319,4 +327,20 @@ fn the_lock_of_a_killed_process_is_free() {
     child.kill().unwrap();
     child.wait().unwrap();
     append().unwrap();
+}
+
+#[test]
+fn the_claim_of_a_killed_process_is_free_and_keeps_no_writer_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = create(dir.path());
+    let mut child = start("claim", dir.path(), "x");
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.find(|line| line.as_ref().unwrap() == "holding").unwrap().unwrap();
+    assert_eq!(run(storage.claim(&session())).unwrap_err().kind().as_str(), "locked");
+    assert!(run(storage.is_claimed(&session())).unwrap());
+    run(storage.append(&session(), Append::any(vec![draft("x")]))).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!run(storage.is_claimed(&session())).unwrap());
+    drop(run(storage.claim(&session())).unwrap());
 }

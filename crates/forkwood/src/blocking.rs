@@ -14,10 +14,10 @@ use forkwood_storage::jsonl::Format;
 use forkwood_storage::{ReadPage, Rewritten, Seq, Trashed};
 
 use crate::{
-    AppendOptions, Appended, Body, Branch, Compaction, Context, CreateOptions, Cursor, Diagnostic,
-    Durability, Entry, EntryId, ForkOptions, Head, Json, Lane, Listing, Message, OnConflict, Page,
-    PruneOptions, PruneReport, Result, SessionFacts, SessionId, SessionState, SessionStorage,
-    Settings, Stored, Text, Timestamp, Watch, WatchEvent,
+    AppendOptions, Appended, Body, Branch, Claim, Compaction, Context, CreateOptions, Cursor,
+    Diagnostic, Durability, Entry, EntryId, ForkOptions, Head, Json, Lane, Listing, Message,
+    OnConflict, Page, PruneOptions, PruneReport, Result, SessionFacts, SessionId, SessionState,
+    SessionStorage, Settings, Stored, Text, Timestamp, Watch, WatchEvent,
 };
 
 /// [`crate::Session`] whose calls wait.
@@ -171,6 +171,10 @@ impl Session {
     }
 
     wait! {
+        /// Takes the right to run in this session.
+        fn claim(&self) -> Claim;
+        /// Whether a run is under way in this session right now.
+        fn is_claimed(&self) -> bool;
         /// What a model sees where the lane stands.
         fn context(&self) -> Context;
         /// What a model sees at an entry.

@@ -44,8 +44,8 @@ pub use forkwood_core::{
 };
 pub use forkwood_storage as storage;
 pub use forkwood_storage::{
-    Appended, Cursor, Durability, ErrorKind, Expect, Head, Listing, OnConflict, Page, Problem,
-    ReadPage, Rewritten, RowState, Seq, SessionFacts, SessionRow, SessionStorage, Sort,
+    Appended, Claim, Cursor, Durability, ErrorKind, Expect, Head, Listing, OnConflict, Page,
+    Problem, ReadPage, Rewritten, RowState, Seq, SessionFacts, SessionRow, SessionStorage, Sort,
     StorageError as Error, Stored, Trashed, Watch, WatchEvent,
 };
 pub use session::{AppendOptions, Branch, Session};

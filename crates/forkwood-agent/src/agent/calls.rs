@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use forkwood::{Body, Json, Message, Role};
+use forkwood::{Body, EntryId, Json, Message, Role};
 use serde_json::json;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
@@ -38,6 +38,15 @@ struct Ready {
     prepared: Option<Json>,
     operation: String,
     replayed: bool,
+}
+
+/// What became of a result.
+struct Closed {
+    /// Whether the run ends with it.
+    terminate: bool,
+    entries: Vec<EntryId>,
+    /// Why it stands on a lane of its own, if it does.
+    moved: Option<forkwood::Error>,
 }
 
 enum Verdict {
@@ -167,6 +176,9 @@ impl Agent {
             places.insert(handle.id(), (place, handle));
         }
         let mut end = CallsEnd::Done;
+        let lane = self.session.lane().clone();
+        let mut moved: Option<forkwood::Error> = None;
+        let mut kept: Vec<EntryId> = Vec::new();
         while !running.is_empty() {
             let ended = tokio::select! {
                 biased;
@@ -195,9 +207,20 @@ impl Agent {
             let Some((place, _)) = places.remove(&id) else { continue };
             let ready = &group[place];
             let output = result.unwrap_or_else(|failure| ToolOutput::error(failure.0));
-            if self.close_call(ready, output).await? && end == CallsEnd::Done {
+            let closed = self.close_call(ready, output).await?;
+            if closed.terminate && end == CallsEnd::Done {
                 end = CallsEnd::Terminated;
             }
+            // The others may go on: what they do is done, and is kept with this.
+            moved = moved.or(closed.moved);
+            if moved.is_some() {
+                kept.extend(closed.entries);
+            }
+        }
+        if let Some(source) = moved {
+            let aside = self.session.lane().to_string();
+            self.session.use_lane(lane).await?;
+            return Err(AgentError::Moved { lane: aside, entries: kept, source: Box::new(source) });
         }
         if run.cancel.is_cancelled() {
             end = CallsEnd::Cancelled;
@@ -205,12 +228,12 @@ impl Agent {
         Ok(end)
     }
 
-    /// Writes a result down, together with the end of its operation. Whether the run ends.
+    /// Writes a result down, together with the end of its operation.
     async fn close_call(
         &mut self,
         ready: &Ready,
         mut output: ToolOutput,
-    ) -> Result<bool, AgentError> {
+    ) -> Result<Closed, AgentError> {
         for hook in &self.config.hooks {
             if hook.after(&ready.call, &mut output).await == After::Terminate {
                 output.terminate = true;
@@ -221,11 +244,11 @@ impl Agent {
             Body::message(result_message(&ready.call, &output)),
             operation::finished(&ready.operation, TOOL, outcome, None),
         ];
-        let saved = self.append(bodies).await?;
-        self.tell_saved(&saved, None);
+        let (entries, moved) = self.append_result(bodies).await?;
+        self.tell_saved(&entries, None);
         let terminate = output.terminate;
         self.config.events.tell(AgentEvent::ToolFinished { call: ready.call.clone(), output });
-        Ok(terminate)
+        Ok(Closed { terminate, entries, moved })
     }
 
     /// Answers a call that did not run.

@@ -8,6 +8,8 @@ use crate::AgentError;
 
 pub(crate) const RUN: &str = "run";
 pub(crate) const TOOL: &str = "tool";
+pub(crate) const COMPACTION: &str = "compaction";
+pub(crate) const NAVIGATION: &str = "navigation";
 
 /// An operation that started.
 pub(crate) fn started(id: &str, kind: &str, data: Option<&serde_json::Value>) -> Body {

@@ -12,6 +12,8 @@ use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::follow::Followed;
+use super::mark::Marked;
+use super::operation::COMPACTION;
 use super::{Agent, plain};
 use crate::{AgentError, AgentEvent, Event, Provider, Providers, Reply, Request, Usage};
 
@@ -52,22 +54,26 @@ impl Agent {
         let named = plain(now.settings.provider.as_ref());
         let provider = self.config.providers.get(named.as_deref())?.name().to_owned();
         let results = self.config.results(&self.session);
+        let asked = ModelSummariser::new(&self.config.providers, &now.settings);
+        let marked = Marked::new(self, asked, COMPACTION);
         let view = match self.pipeline.as_mut() {
             None => seen,
             Some(pipeline) => {
                 pipeline.config_mut().rules = self.session.facts().rules;
-                let asked = ModelSummariser::new(&self.config.providers, &now.settings);
                 let input =
                     Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
                 let given = self.config.spill.as_ref().map(|spill| &*spill.0);
                 let spill = given.or(results.as_ref().map(|folder| folder as &dyn Spill));
-                // Nothing is written while a summary is waited for, so that it can be dropped.
                 let prepared = tokio::select! {
                     biased;
-                    prepared = pipeline.prepare(input, spill, Some(&asked)) => prepared,
-                    () = cancel.cancelled() => return Ok(None),
+                    prepared = pipeline.prepare(input, spill, Some(&marked)) => Some(prepared),
+                    () = cancel.cancelled() => None,
                 };
-                self.take(prepared).await?
+                let Some(prepared) = prepared else {
+                    self.failed(&marked, None).await?;
+                    return Ok(None);
+                };
+                self.take(prepared, &marked).await?
             }
         };
         let view = match is_paired(&view.messages) {
@@ -84,12 +90,14 @@ impl Agent {
     }
 
     /// Writes down what came with a view, and gives the view.
-    async fn take(&mut self, prepared: Prepared) -> Result<View, AgentError> {
+    async fn take(&mut self, prepared: Prepared, marked: &Marked) -> Result<View, AgentError> {
         if let Some(failure) = prepared.failure {
+            self.failed(marked, Some(&failure)).await?;
             self.config.events.tell(AgentEvent::Warning(format!("compaction: {failure}")));
         }
         if let Some(compaction) = prepared.compaction {
-            self.append_compaction(compaction).await?;
+            let done = self.ended(marked, "done");
+            self.append_compaction(compaction, done).await?;
         }
         Ok(prepared.view)
     }
@@ -100,9 +108,11 @@ impl Agent {
     ///
     /// # Errors
     /// `compaction` where there is nothing to sum up, the model gives no summary, or it was
-    /// stopped: nothing is written then. `storage`.
+    /// stopped: nothing is written then. `storage`, with the kind `locked` while another agent is
+    /// at work in the session.
     pub async fn compact(&mut self, instructions: Option<&str>) -> Result<EntryId, AgentError> {
         let cancel = self.handle.begin(None);
+        let _claim = self.session.claim().await?;
         self.session.reload().await?;
         let snapshot = self.snapshot();
         self.compact_now(&snapshot, instructions, &cancel).await
@@ -119,6 +129,7 @@ impl Agent {
             now.settings.model = self.config.model.as_deref().map(Into::into);
         }
         let asked = ModelSummariser::new(&self.config.providers, &now.settings);
+        let marked = Marked::new(self, asked, COMPACTION);
         let input = Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
         let instructions: Option<Text> = instructions.map(Into::into);
         let mut own = Pipeline::default();
@@ -127,16 +138,25 @@ impl Agent {
         pipeline.config_mut().rules = self.session.facts().rules;
         let prepared = tokio::select! {
             biased;
-            prepared = pipeline.compact(input, instructions.as_ref(), &asked) => prepared?,
-            () = cancel.cancelled() => {
-                let stopped = SummaryError::new("it was stopped");
-                return Err(forkwood_context::Error::from(stopped).into());
+            prepared = pipeline.compact(input, instructions.as_ref(), &marked) => Some(prepared),
+            () = cancel.cancelled() => None,
+        };
+        let prepared = match prepared {
+            Some(Ok(prepared)) => prepared,
+            Some(Err(error)) => {
+                self.failed(&marked, Some(&error)).await?;
+                return Err(error.into());
+            }
+            None => {
+                self.failed(&marked, None).await?;
+                return Err(stopped());
             }
         };
+        let done = self.ended(&marked, "done");
         let Some(compaction) = prepared.compaction else {
             return Err(forkwood_context::Error::NothingToCompact.into());
         };
-        self.append_compaction(compaction).await
+        self.append_compaction(compaction, done).await
     }
 
     /// Learns from what a provider counted.
@@ -147,6 +167,11 @@ impl Agent {
             pipeline.record_usage(usage.prompt());
         }
     }
+}
+
+/// The person did not wait for a summary.
+pub(super) fn stopped() -> AgentError {
+    forkwood_context::Error::from(SummaryError::new("it was stopped")).into()
 }
 
 /// A model that writes summaries: that of a session, through its provider.

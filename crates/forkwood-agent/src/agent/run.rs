@@ -87,7 +87,10 @@ impl Agent {
     /// `provider` where it failed, retries included: what was said is in the session, and
     /// [`Agent::proceed`] tries again. `storage` where a step could not be written: nothing after
     /// it happened. What another program appends to the branch meanwhile is taken in; where it
-    /// moves the lane elsewhere, that is `storage`, with the kind `conflict`.
+    /// moves the lane elsewhere, that is `storage`, with the kind `conflict`; what tools gave
+    /// until then is kept on a lane of its own ([`AgentError::Moved`]). While another agent
+    /// is at work in the session, in whatever process, it is `storage` with the kind `locked`, and
+    /// nothing is written.
     pub async fn run(&mut self, input: impl Into<UserInput>) -> Result<RunOutcome, AgentError> {
         self.run_under(input, None).await
     }
@@ -102,6 +105,7 @@ impl Agent {
         parent: Option<&CancellationToken>,
     ) -> Result<RunOutcome, AgentError> {
         let cancel = self.handle.begin(parent);
+        let _claim = self.session.claim().await?;
         self.session.reload().await?;
         self.settle_interrupted().await?;
         self.choose_model().await?;
@@ -119,6 +123,7 @@ impl Agent {
     /// Those of [`Agent::run`]; `invalid` where there is nothing to answer.
     pub async fn proceed(&mut self) -> Result<RunOutcome, AgentError> {
         let cancel = self.handle.begin(None);
+        let _claim = self.session.claim().await?;
         self.session.reload().await?;
         self.settle_interrupted().await?;
         if self.session.context().await?.messages().is_empty() {
@@ -149,6 +154,8 @@ impl Agent {
         parent: Option<&CancellationToken>,
     ) -> Result<Option<RunOutcome>, AgentError> {
         let cancel = self.handle.begin(parent);
+        // What a living run has open was not interrupted.
+        let _claim = self.session.claim().await?;
         self.session.reload().await?;
         let open = operation::open(&self.session).await?;
         let Some(run) = open.iter().rfind(|open| open.kind == RUN && open.on_path).cloned() else {

@@ -1,6 +1,6 @@
 //! Writing steps down, while others may write as well.
 
-use forkwood::{AppendOptions, Body, Compaction, Durability, EntryId, ErrorKind};
+use forkwood::{AppendOptions, Body, Compaction, Durability, EntryId, ErrorKind, OnConflict};
 
 use super::Agent;
 use crate::{AgentError, AgentEvent, Usage};
@@ -47,12 +47,14 @@ impl Agent {
     pub(super) async fn append_compaction(
         &mut self,
         compaction: Compaction,
+        done: Option<Body>,
     ) -> Result<EntryId, AgentError> {
+        let done: Vec<Body> = done.into_iter().collect();
         let mut tries = 0;
         let in_place = !compaction.is_boundary() && !compaction.replaces_entry_ids.is_empty();
         let keeps = compaction.first_kept_entry_id.is_some() || in_place;
         let entry = loop {
-            match self.session.add_compaction(compaction.clone()).await {
+            match self.session.add_compaction_with(compaction.clone(), done.clone()).await {
                 Ok(entry) => break entry,
                 Err(error) if !keeps => return Err(error.into()),
                 Err(error) => {
@@ -63,6 +65,38 @@ impl Agent {
         };
         self.config.events.tell(AgentEvent::Compacted { entry: entry.clone() });
         Ok(entry)
+    }
+
+    /// A result of a tool, while the lane may have been taken elsewhere: then it goes to a lane of
+    /// its own, behind the call, and this agent stands there from now on. Gives whether it did.
+    pub(super) async fn append_result(
+        &mut self,
+        bodies: Vec<Body>,
+    ) -> Result<(Vec<EntryId>, Option<forkwood::Error>), AgentError> {
+        let moved = match self.append(bodies.clone()).await {
+            Ok(saved) => return Ok((saved, None)),
+            Err(AgentError::Storage(error)) if error.kind() == ErrorKind::Conflict => error,
+            Err(error) => return Err(error),
+        };
+        // The end of the operation belongs to the lane on which it began.
+        let (beside, result): (Vec<Body>, Vec<Body>) =
+            bodies.into_iter().partition(|body| matches!(body, Body::Operation(_)));
+        let options = AppendOptions {
+            on_conflict: Some(OnConflict::Branch),
+            durability: Some(Durability::Sync),
+            ..AppendOptions::default()
+        };
+        let mut elsewhere = self.session.clone();
+        match elsewhere.append_batch(result, options).await {
+            Ok(kept) => {
+                // Meets no conflict; and where it cannot be written, it is closed at the next run.
+                let _ = self.append(beside).await;
+                self.session = elsewhere;
+                Ok((kept.entries.into_iter().map(|entry| entry.id).collect(), Some(moved)))
+            }
+            // The format knows no lanes.
+            Err(_) => Err(moved.into()),
+        }
     }
 
     /// Makes ready to write again where that may help; else gives the error back.

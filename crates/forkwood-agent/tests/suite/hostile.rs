@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use forkwood::{Json, Message, Session, SessionStore};
 use forkwood_agent::{
-    ErrorKind, Event, FnTool, Handle, Rule, RunStop, Step, StopReason, Subagent, Subagents,
-    ToolCall, ToolOutput, ToolRun, Tools, Usage, Workspace, tool::builtin,
+    AgentError, ErrorKind, Event, FnTool, Handle, Rule, RunStop, Step, StopReason, Subagent,
+    Subagents, ToolCall, ToolOutput, ToolRun, Tools, Usage, Workspace, tool::builtin,
 };
 use forkwood_context::{Config, is_paired};
 use serde_json::json;
@@ -88,6 +88,18 @@ async fn a_lane_that_others_move_elsewhere_in_the_middle_of_a_run_is_a_conflict(
     let mut agent = builder.store(store).session(session).tool(tool).build().await.unwrap();
     let error = agent.run("go").await.unwrap_err();
     assert_eq!(error.storage_kind(), Some(forkwood::ErrorKind::Conflict));
+    // What the tool did is known: behind its call, where nobody else stands.
+    let told = error.to_string();
+    let AgentError::Moved { lane, entries, .. } = error else { panic!("{error}") };
+    assert!(told.contains(&format!("kept on the lane {lane}")), "{told}");
+    let mut aside = agent.session().clone();
+    aside.use_lane(forkwood::Lane::new(&lane).unwrap()).await.unwrap();
+    assert_eq!(
+        seen(&aside).await[2..],
+        ["user: go", "assistant: [meddle c1]", "tool: took effect"]
+    );
+    assert_eq!(aside.leaf(), entries.last());
+    assert_eq!(*agent.session().lane(), forkwood::Lane::main());
     // What the other wanted stands, and the agent is as good as new.
     assert_eq!(agent.resume().await.unwrap(), None);
     assert_eq!(seen(agent.session()).await, ["user: hello", "assistant: first"]);
@@ -96,7 +108,43 @@ async fn a_lane_that_others_move_elsewhere_in_the_middle_of_a_run_is_a_conflict(
 }
 
 #[tokio::test]
-async fn two_agents_in_one_session_lose_nothing() {
+async fn all_results_of_a_turn_are_kept_where_the_lane_is_moved_in_the_middle_of_it() {
+    let store = memory();
+    let made = session(&store).await;
+    let (_provider, builder) = scripted([Rule::always().says("first")]);
+    let mut before = builder.store(store.clone()).session(made).build().await.unwrap();
+    before.run("hello").await.unwrap();
+    let there = before.session().leaf().cloned().unwrap();
+    let tool = meddling(before.session(), move |mut other| {
+        let there = there.clone();
+        async move { other.rewind(&there).await.unwrap() }
+    })
+    .parallel();
+    let slow = FnTool::new("slow", "Ends last.", |_: Nothing, _run| async move {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        Ok("slow as well".into())
+    })
+    .parallel();
+    let (_provider, builder) = scripted([
+        Rule::on_text("go").calls("c1", "meddle", &json!({})).calls("c2", "slow", &json!({})),
+        Rule::always().says("done"),
+    ]);
+    let session = before.session().clone();
+    let builder = builder.store(store).session(session).tool(tool).tool(slow);
+    let mut agent = builder.build().await.unwrap();
+    let error = agent.run("go").await.unwrap_err();
+    let AgentError::Moved { lane, entries, .. } = error else { panic!("{error}") };
+    assert_eq!(entries.len(), 2);
+    let mut aside = agent.session().clone();
+    aside.use_lane(forkwood::Lane::new(&lane).unwrap()).await.unwrap();
+    assert_eq!(seen(&aside).await[4..], ["tool: took effect", "tool: slow as well"]);
+    assert_eq!(agent.run("again").await.unwrap().text, "done");
+    assert!(agent.open_operations().await.unwrap().is_empty());
+    assert!(agent.session().check().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn two_agents_in_one_session_work_one_after_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let store = SessionStore::open_root(folder.path()).unwrap();
     let made = session(&store).await;
@@ -119,7 +167,11 @@ async fn two_agents_in_one_session_lose_nothing() {
             let mut agent =
                 builder.store(store).session(session).tool(multiply(&count)).build().await.unwrap();
             for n in 0..10 {
-                agent.run(format!("{who} {n}")).await.unwrap();
+                let said = format!("{who} {n}");
+                while let Err(error) = agent.run(said.as_str()).await {
+                    assert_eq!(error.storage_kind(), Some(forkwood::ErrorKind::Locked));
+                    tokio::task::yield_now().await;
+                }
             }
             assert!(provider.requests().iter().all(|r| is_paired(&r.input.view.messages)));
             count.load(Ordering::SeqCst)
@@ -130,7 +182,50 @@ async fn two_agents_in_one_session_lose_nothing() {
     let all = seen(&session).await;
     assert_eq!(all.iter().filter(|line| line.starts_with("user: ")).count(), 20);
     assert_eq!(all.iter().filter(|line| *line == "tool: 42").count(), a + b);
+    // No turn of the one has anything of the other in it.
+    let turns: Vec<&[String]> = all.chunks(4).collect();
+    assert!(
+        turns.iter().all(|turn| turn[3].starts_with(&format!("assistant: {}", &turn[0][6..7])))
+    );
     assert!(session.check().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_living_run_has_open_is_not_taken_for_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SessionStore::open_root(folder.path()).unwrap();
+    let made = session(&store).await;
+    let (id, root) = (made.id().to_string(), folder.path().to_path_buf());
+    let tool = FnTool::new("look", "Another agent comes.", move |_: Nothing, _run| {
+        let (id, root) = (id.clone(), root.clone());
+        async move {
+            let store = SessionStore::open_root(&root).unwrap();
+            let session = store.open(&id).await.unwrap();
+            let before = all_text(&session).await;
+            let (provider, builder) = scripted([Rule::always().says("me too")]);
+            let mut other = builder.store(store).session(session).build().await.unwrap();
+            assert!(other.is_at_work().await.unwrap());
+            let errors = [
+                other.resume().await.unwrap_err(),
+                other.run("and me").await.unwrap_err(),
+                other.proceed().await.unwrap_err(),
+                other.compact(None).await.unwrap_err(),
+            ];
+            let locked = Some(forkwood::ErrorKind::Locked);
+            assert!(errors.iter().all(|error| error.storage_kind() == locked), "{errors:?}");
+            assert!(provider.requests().is_empty());
+            assert_eq!(all_text(other.session()).await, before);
+            Ok("seen".into())
+        }
+    });
+    let (_provider, builder) = scripted([
+        Rule::on_text("go").calls("c1", "look", &json!({})),
+        Rule::always().says("done"),
+    ]);
+    let mut agent = builder.store(store).session(made).tool(tool).build().await.unwrap();
+    assert_eq!(agent.run("go").await.unwrap().text, "done");
+    assert_eq!(seen(agent.session()).await[2], "tool: seen");
+    assert!(!agent.is_at_work().await.unwrap());
 }
 
 #[tokio::test]

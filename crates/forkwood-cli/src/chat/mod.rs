@@ -6,7 +6,6 @@ mod export;
 mod help;
 mod input;
 mod interrupt;
-mod leave;
 mod moves;
 mod screen;
 mod setup;
@@ -196,9 +195,18 @@ impl Chat {
     /// Tells which session this is, and what waits in it.
     async fn greet(&self, ctx: &mut Ctx, new: bool) -> Result {
         events::session(ctx, self.agent.session(), new)?;
+        if self.agent.is_at_work().await? {
+            ctx.out.note(
+                "an agent is at work in this session, in another process: until it has ended \
+                 nothing can be said here; /fork goes on elsewhere",
+            );
+            return Ok(());
+        }
         let open = self.agent.open_operations().await?;
-        if open.iter().any(|open| open.on_path) {
+        if open.iter().any(|open| open.on_path && open.kind == "run") {
             ctx.out.note("the last run was interrupted; /resume goes on with it");
+        } else if open.iter().any(|open| open.on_path && open.kind != "tool") {
+            ctx.out.note("a summary was interrupted, and nothing of it is kept; ask for it again");
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Moving in the tree: `/tree`, `/rewind`, `/fork`, `/label`, `/resume SESSION`.
 
-use forkwood::{AppendOptions, EntryId, ForkOptions, Page, Session, Settings, Sort, Text};
+use forkwood::{ForkOptions, Page, Sort, Text};
+use forkwood_context::branch_summary::BranchOptions;
 use forkwood_view::rows::Style;
 use forkwood_view::sanitise::{self, Layout};
 use forkwood_view::width::cut;
@@ -13,7 +14,7 @@ use crate::style::{self, paint};
 use crate::{entries, json, target, time, tree};
 
 use super::turn::or_stopped;
-use super::{Chat, events, leave, setup};
+use super::{Chat, events};
 
 /// Sessions that `/resume` lists.
 const NEWEST: usize = 10;
@@ -42,24 +43,22 @@ impl Chat {
     ) -> Result {
         self.agent.session_mut().reload().await?;
         let entry = entries::resolve(self.agent.session(), query).await?;
-        let refused = !past_compaction && before_floor(self.agent.session(), &entry).await?;
-        let left = match summary && !refused {
-            true => self.summary_of_branch(&entry).await?,
-            false => None,
+        let options = summary.then(BranchOptions::default);
+        let handle = self.agent.handle();
+        let written = match past_compaction {
+            true => {
+                let work = self.agent.rewind_past_compaction(&entry, options.as_ref());
+                or_stopped(&mut self.interrupts, &handle, work).await?
+            }
+            false => {
+                let work = self.agent.rewind(&entry, options.as_ref());
+                or_stopped(&mut self.interrupts, &handle, work).await?
+            }
         };
-        let session = self.agent.session_mut();
-        match past_compaction {
-            true => session.rewind_past_compaction(&entry).await?,
-            false => session.rewind(&entry).await?,
-        }
-        let mut written = None;
-        if let Some(left) = left {
-            let bodies = std::iter::once(left.body).chain(left.usage).collect();
-            let appended = session.append_batch(bodies, AppendOptions::default()).await?;
-            written = appended.entries.first().map(|entry| entry.id.clone());
-        } else if summary {
+        if summary && written.is_none() {
             ctx.out.note("nothing was said on the branch that is left: no summary");
         }
+        let session = self.agent.session();
         let leaf = session.current_leaf().await?;
         if ctx.json() {
             let mut out = events::object("rewind");
@@ -71,22 +70,6 @@ impl Chat {
             None => "the next message grows a branch here",
         });
         Ok(())
-    }
-
-    /// The branch that is left when another entry is gone to, summed up by the model of now.
-    async fn summary_of_branch(&mut self, to: &EntryId) -> Result<Option<leave::BranchSummary>> {
-        let session = self.agent.session();
-        let now = setup::settings(session).await?;
-        let by = match &now.model {
-            Some(_) => now,
-            None => Settings {
-                model: Some(self.setup.chosen.model.as_str().into()),
-                provider: Some(self.setup.chosen.provider.as_str().into()),
-                ..now
-            },
-        };
-        let work = leave::summary(session, to, self.agent.providers(), &by);
-        or_stopped(&mut self.interrupts, work).await
     }
 
     pub(super) async fn fork(&mut self, ctx: &mut Ctx, query: Option<&str>) -> Result {
@@ -167,10 +150,4 @@ impl Chat {
         }
         Ok(())
     }
-}
-
-/// Whether a rewind would be refused, so that no model is asked for nothing.
-async fn before_floor(session: &Session, entry: &EntryId) -> Result<bool> {
-    let Some(floor) = session.compaction_floor().await? else { return Ok(false) };
-    Ok(*entry != floor && session.path_ids(&floor).await?.contains(entry))
 }

@@ -77,7 +77,8 @@ impl Chat {
 
     /// Sums up what was said.
     pub(super) async fn compact(&mut self, ctx: &mut Ctx, words: Option<&str>) -> Result {
-        or_stopped(&mut self.interrupts, self.agent.compact(words)).await?;
+        let handle = self.agent.handle();
+        or_stopped(&mut self.interrupts, &handle, self.agent.compact(words)).await?;
         while let Ok(event) = self.events.try_recv() {
             self.screen.event(ctx, event)?;
         }

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use forkwood::Role;
-use forkwood_agent::{AgentError, RunOutcome, RunStop};
+use forkwood_agent::{AgentError, Handle, RunOutcome, RunStop};
 
 use crate::ctx::Ctx;
 use crate::error::{CliError, Result};
@@ -50,8 +50,12 @@ impl Chat {
 
     async fn resume(&mut self, ctx: &mut Ctx) -> Result<Next> {
         let open = self.agent.open_operations().await?;
-        if open.iter().any(|open| open.on_path) {
+        if open.iter().any(|open| open.on_path && open.kind == "run") {
             return self.turn(ctx, Start::Resume).await;
+        }
+        if !open.is_empty() {
+            // A summary that a dead process waited for: it is noted that it never came.
+            self.agent.resume().await?;
         }
         let context = self.agent.session().context().await?;
         let waits = |role: &Role| matches!(role, Role::User | Role::Tool);
@@ -63,6 +67,8 @@ impl Chat {
     }
 
     async fn turn(&mut self, ctx: &mut Ctx, start: Start) -> Result<Next> {
+        // Who may not run in it has no say in its settings either.
+        drop(self.agent.session().claim().await?);
         self.set_up().await?;
         let handle = self.agent.handle();
         let agent = &mut self.agent;
@@ -161,14 +167,31 @@ fn tell(ctx: &mut Ctx, stop: RunStop) {
     }
 }
 
-/// Waits for something that writes nothing until it has ended. Ctrl-C ends it.
-pub(super) async fn or_stopped<T, E: Into<CliError>>(
+/// Waits for a summary. Ctrl-C stops it, and with it nothing has happened; a second one waits no
+/// longer.
+pub(super) async fn or_stopped<T>(
     interrupts: &mut Interrupts,
-    work: impl Future<Output = std::result::Result<T, E>>,
+    handle: &Handle,
+    work: impl Future<Output = std::result::Result<T, AgentError>>,
 ) -> Result<T> {
-    tokio::select! {
-        biased;
-        () = interrupts.next() => Err(stopped_error()),
-        done = work => done.map_err(Into::into),
+    let mut work = std::pin::pin!(work);
+    let mut pressed = false;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => {
+                return match done {
+                    Err(AgentError::Compaction(_)) if pressed => Err(stopped_error()),
+                    done => done.map_err(Into::into),
+                };
+            }
+            () = interrupts.next() => {
+                if pressed {
+                    return Err(stopped_error());
+                }
+                pressed = true;
+                handle.cancel();
+            }
+        }
     }
 }

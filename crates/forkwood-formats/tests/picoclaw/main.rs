@@ -3,7 +3,6 @@
 
 mod cases;
 mod crash;
-mod fallback;
 mod folder;
 mod messages;
 mod migration;

@@ -22,7 +22,6 @@ mod index;
 mod promote;
 mod resolve;
 mod shown;
-mod taken;
 mod turns;
 
 use std::path::{Path, PathBuf};

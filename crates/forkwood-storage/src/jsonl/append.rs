@@ -18,6 +18,12 @@ pub(super) fn lock_path(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.lock"))
 }
 
+/// The lock file of the runs in a session file.
+pub(super) fn run_lock_path(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.run.lock"))
+}
+
 /// Takes the lock that our own writers share. Owners of foreign files do not know it.
 pub(super) fn lock(disk: &dyn Disk, file: &Path, wait: Duration) -> Result<Box<dyn LockGuard>> {
     let path = lock_path(file);

@@ -17,9 +17,9 @@ use super::watch::{FileWatch, check_cursor};
 use super::{blob_store, list, plan, trash};
 use crate::disk::Disk;
 use crate::{
-    Append, Appended, Capabilities, Cursor, ErrorKind, Head, Listing, NewSession, Page, PathRead,
-    PathStop, Problem, ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts, SessionRow,
-    SessionStorage, Sort, StorageError, Stored, Trashed, Watch,
+    Append, Appended, Capabilities, Claim, Cursor, ErrorKind, Head, Listing, NewSession, Page,
+    PathRead, PathStop, Problem, ReadPage, Result, Rewrite, Rewritten, Seq, SessionFacts,
+    SessionRow, SessionStorage, Sort, StorageError, Stored, Trashed, Watch,
 };
 
 /// Sessions in files.
@@ -292,6 +292,14 @@ impl SessionStorage for JsonlStorage {
 
     async fn is_idle(&self, session: &SessionId) -> Result<bool> {
         self.idle(&self.path_of(session)?)
+    }
+
+    async fn claim(&self, session: &SessionId) -> Result<Claim> {
+        self.claim_now(session)
+    }
+
+    async fn is_claimed(&self, session: &SessionId) -> Result<bool> {
+        self.claimed_now(session)
     }
 
     async fn restore(&self, session: &SessionId) -> Result<SessionFacts> {

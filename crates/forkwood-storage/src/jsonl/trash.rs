@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use forkwood_core::json::{Object, ObjectWriter};
 use forkwood_core::{SessionId, Timestamp};
 
-use super::append::lock_path;
+use super::append::{lock_path, run_lock_path};
 use super::place::Place;
 use super::pointer;
 use crate::disk::{Disk, NodeKind, read_from, write_whole};
@@ -108,6 +108,7 @@ pub(super) fn put(
     }
     // The lock of a file that is gone guards nothing; whoever waits for it sees `gone`.
     let _ = disk.remove(&lock_path(path));
+    let _ = disk.remove(&run_lock_path(path));
     if let Some(was_there) = path.parent().map(Path::to_path_buf)
         && !folders.contains(&was_there)
     {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod bytes;
+mod claims;
 mod common;
 mod contract;
 mod crash;

@@ -1,10 +1,10 @@
 //! Compactions and their floor.
 
 use forkwood_core::entry::{Compaction, CompactionState};
-use forkwood_core::{Draft, EntryId, EntryKind};
+use forkwood_core::{Body, Draft, EntryId, EntryKind};
 use forkwood_storage::{FloorRule, Head, Stored};
 
-use super::write::last_id;
+use super::write::first_id;
 use super::{AppendOptions, Session};
 use crate::{Error, Result};
 
@@ -14,7 +14,19 @@ impl Session {
     ///
     /// # Errors
     /// `invalid` where the entry it keeps from is not on the path; those of an append.
-    pub async fn add_compaction(&mut self, mut compaction: Compaction) -> Result<EntryId> {
+    pub async fn add_compaction(&mut self, compaction: Compaction) -> Result<EntryId> {
+        self.add_compaction_with(compaction, Vec::new()).await
+    }
+
+    /// The same, with more entries behind it, all or none. Gives the id of the compaction.
+    ///
+    /// # Errors
+    /// Those of [`Session::add_compaction`].
+    pub async fn add_compaction_with(
+        &mut self,
+        mut compaction: Compaction,
+        more: Vec<Body>,
+    ) -> Result<EntryId> {
         let id = self.next_id();
         if !compaction.is_boundary() && compaction.replaces_entry_ids.is_empty() {
             compaction.first_kept_entry_id = Some(id.clone());
@@ -41,9 +53,10 @@ impl Session {
                 });
             }
         }
-        let drafts = vec![Draft::new(id, compaction)];
+        let more = more.into_iter().map(|body| Draft::new(self.next_id(), body));
+        let drafts = [Draft::new(id, compaction)].into_iter().chain(more).collect();
         let appended = self.append_drafts(drafts, AppendOptions::default(), true).await?;
-        last_id(&appended)
+        first_id(&appended)
     }
 
     /// The latest compaction on the current path.

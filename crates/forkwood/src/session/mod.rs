@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use forkwood_core::{EntryId, IdSource, Lane, SessionId, Text};
-use forkwood_storage::{Durability, OnConflict, SessionFacts, SessionStorage};
+use forkwood_storage::{Claim, Durability, OnConflict, SessionFacts, SessionStorage};
 
 use crate::Result;
 use crate::store::Held;
@@ -119,6 +119,26 @@ impl Session {
         self.facts = self.storage.facts(&self.facts.id).await?;
         self.seen = self.facts.leaf(&self.lane).cloned();
         Ok(())
+    }
+
+    /// Takes the right to run in this session: whoever lets an agent work in it holds it
+    /// meanwhile, so that no two do at the same time. It keeps nobody from writing, and ends when
+    /// it is dropped or its process dies.
+    ///
+    /// # Errors
+    /// `locked` where a run is under way, in this process or in another; `gone`; `read_only` and
+    /// `newer_version` where nothing can be written.
+    pub async fn claim(&self) -> Result<Claim> {
+        self.storage.claim(self.id()).await
+    }
+
+    /// Whether a run is under way in this session right now, in whatever process. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// `gone` where the session was deleted.
+    pub async fn is_claimed(&self) -> Result<bool> {
+        self.storage.is_claimed(self.id()).await
     }
 
     /// Looks at another lane from now on.

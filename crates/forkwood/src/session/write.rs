@@ -216,6 +216,39 @@ impl Session {
         self.move_to(target).await
     }
 
+    /// Moves the lane to an entry and appends behind it, all or nothing: a crash or an error leaves
+    /// the session where it stood. With `past_compaction` before a compaction too. With no
+    /// `bodies` it only moves. Gives their ids, in order.
+    ///
+    /// # Errors
+    /// Those of [`Session::rewind`] and [`Session::append`].
+    pub async fn rewind_with(
+        &mut self,
+        entry: &EntryId,
+        bodies: Vec<Body>,
+        past_compaction: bool,
+    ) -> Result<Vec<EntryId>> {
+        let target = self.path_entry(entry).await?;
+        if !past_compaction {
+            self.guard_floor(&target).await?;
+        }
+        if bodies.is_empty() {
+            return self.move_to(target).await.map(|()| Vec::new());
+        }
+        let options = AppendOptions { parent: Some(target), ..AppendOptions::default() };
+        let appended = self.append_batch(bodies, options).await?;
+        Ok(appended.entries.into_iter().map(|entry| entry.id).collect())
+    }
+
+    /// Whether [`Session::rewind`] would go to an entry: its error, and nothing is written.
+    ///
+    /// # Errors
+    /// `not_found`, `before_floor`.
+    pub async fn check_rewind(&self, entry: &EntryId) -> Result<()> {
+        let target = self.path_entry(entry).await?;
+        self.guard_floor(&target).await
+    }
+
     async fn move_to(&mut self, target: EntryId) -> Result<()> {
         if self.seen.as_ref() == Some(&target) && self.current_leaf().await? == self.seen {
             return Ok(());
@@ -359,6 +392,14 @@ impl Session {
         self.facts = self.storage.facts(self.id()).await?;
         Ok(done)
     }
+}
+
+pub(super) fn first_id(appended: &Appended) -> Result<EntryId> {
+    appended
+        .entries
+        .first()
+        .map(|entry| entry.id.clone())
+        .ok_or_else(|| Error::invalid("there was nothing to append"))
 }
 
 pub(super) fn last_id(appended: &Appended) -> Result<EntryId> {

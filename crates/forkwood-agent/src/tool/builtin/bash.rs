@@ -28,7 +28,11 @@ pub struct BashLimits {
     pub env: Vec<(String, String)>,
     /// Whether it may write only in the workspace, in `writable`, and in a folder for temporary
     /// files that goes with it. On by default; where the system cannot do it (Landlock, Linux
-    /// 6.2 and later), no command runs. What it reads, and the network, are not confined.
+    /// 6.2 and later), no command runs. What it reads, and the network, are not confined. Nor is
+    /// what lies inside the workspace: Landlock can allow a folder, and not a folder without
+    /// some of those in it, so that a command may change `.forkwood` and `.git` there, which no
+    /// other tool does. Where the store must be out of reach, keep it outside of the workspace
+    /// (`--store`, `FORKWOOD_DIR`).
     pub confined: bool,
     /// Where else it may write.
     pub writable: Vec<PathBuf>,
@@ -96,7 +100,8 @@ pub(super) struct Bash {
 impl Bash {
     pub(super) fn new(workspace: Workspace, limits: BashLimits) -> Bash {
         let description = format!(
-            "Runs a command with {} in the workspace. It gets no input, and at most {} seconds.",
+            "Runs a command with {} in the workspace. It gets no input, and at most {} seconds. \
+             Leave .forkwood alone: this conversation is stored there.",
             limits.shell,
             limits.time.as_secs()
         );
