@@ -2,6 +2,8 @@
 # From nothing to a first look: builds forkwood, lists the sessions of this user and the
 # samples in examples/, and says what to do next. Reads sessions where they lie and
 # changes none. Needs Rust; installs a C linker if there is none.
+#
+# FORKWOOD_PROFILE=dev takes the build that the tests made, where time or disk is short.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
@@ -12,8 +14,10 @@ SHOWN=10 # sessions of this user that are shown at first
 section "build"
 need_packages cc=gcc
 need_rust
-cargo build --release --package forkwood-cli
-forkwood=${CARGO_TARGET_DIR:-$root/target}/release/forkwood
+profile=${FORKWOOD_PROFILE:-release}
+cargo build --profile "$profile" --package forkwood-cli
+case $profile in dev) folder=debug ;; *) folder=$profile ;; esac
+forkwood=${CARGO_TARGET_DIR:-$root/target}/$folder/forkwood
 case $forkwood in /*) ;; *) forkwood=$root/$forkwood ;; esac
 note "$("$forkwood" --version): $forkwood"
 

@@ -28,12 +28,14 @@ trap 'report_failure; rm -f "$log"' EXIT
 
 cargo_flags=()
 profile=default
+built=release # the profile of the program in the last step
 bound=()
 case $mode in
     ci)
         export CARGO_INCREMENTAL=0 CARGO_TERM_PROGRESS_WHEN=never
         cargo_flags=(--locked)
         profile=ci
+        built=dev # one build of the workspace is enough, in time and on the disk
         bound=(timeout --kill-after=10 "$TEST_LIMIT")
         ;;
     full)
@@ -110,15 +112,16 @@ fi
 
 section "Windows type check"
 "$root/scripts/windows-check.sh" "${cargo_flags[@]}"
+rm -rf "${CARGO_TARGET_DIR:-$root/target}"/{windows,portable} # a check leaves nothing of use
 
 section "README: from a checkout to a look"
 home=$(mktemp -d)
 trap 'report_failure; rm -rf "$log" "$home"' EXIT
 # HOME decides whose sessions are shown; cargo and rustup keep theirs.
 CARGO_HOME=${CARGO_HOME:-$HOME/.cargo} RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} \
-    FORKWOOD_TOOLS=$tools HOME=$home scripts/run.sh | tail -n 25
-CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} \
-    cargo install "${cargo_flags[@]}" --quiet --root "$home" --path crates/forkwood-cli
+    FORKWOOD_TOOLS=$tools FORKWOOD_PROFILE=$built HOME=$home scripts/run.sh | tail -n 25
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} cargo install "${cargo_flags[@]}" --quiet \
+    --profile "$built" --root "$home" --path crates/forkwood-cli
 "$home/bin/forkwood" --version
 
 section "result"
