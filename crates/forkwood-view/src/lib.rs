@@ -8,6 +8,7 @@
 //! session says can never drive a terminal.
 
 pub mod diff;
+pub mod html;
 pub mod markdown;
 pub mod rows;
 pub mod sanitise;
