@@ -5,8 +5,9 @@
 #   scripts/test.sh --ci     the same, with the lock file as it is and a bound on time
 #   scripts/test.sh --full   with the long runs, and many more property cases
 #
-# Installs what is missing: Debian packages, cargo-nextest and cargo-deny from crates.io, and
-# Pi from npm (into $FORKWOOD_TOOLS, by default ~/.cache/forkwood-tools: once, a few minutes).
+# Installs what is missing: Debian packages (Chromium among them), cargo-nextest and cargo-deny from
+# crates.io, Pi and playwright-core from npm (into $FORKWOOD_TOOLS, by default
+# ~/.cache/forkwood-tools: once, a few minutes).
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
@@ -56,21 +57,21 @@ need_tool() { # NAME VERSION [CARGO INSTALL OPTIONS]
     note "$("$name" "${name#cargo-}" --version | head -n 1)"
 }
 
-need_pi() { # VERSION: Pi from npm by its lock file, once
-    local from=$root/interop/pi/$1 to=$tools/pi-$1
+need_npm() { # NAME FOLDER: what a lock file of interop/ names, from npm, once
+    local from=$root/interop/$2 to=$tools/$1
     if ! cmp -s "$from/package-lock.json" "$to/package-lock.json" || [ ! -e "$to/done" ]; then
-        note "installing Pi $1, once, into $to"
+        note "installing $1, once, into $to"
         rm -rf "$to"
         mkdir -p "$to"
         cp "$from/package.json" "$from/package-lock.json" "$to"
         (cd "$to" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
         touch "$to/done"
     fi
-    note "Pi $1"
+    note "$1"
 }
 
 section "tools"
-need_packages cc=gcc git=git npm=npm
+need_packages cc=gcc git=git npm=npm chromium=chromium
 need_rust
 for part in fmt clippy; do
     cargo "$part" --version > /dev/null 2>&1 || die "cargo $part is missing" \
@@ -78,8 +79,9 @@ for part in fmt clippy; do
 done
 need_tool cargo-nextest "$NEXTEST" --no-default-features --features default-no-update
 need_tool cargo-deny "$DENY" --no-default-features
-need_pi 0.73.1
-need_pi 1.6.0
+need_npm pi-0.73.1 pi/0.73.1
+need_npm pi-1.6.0 pi/1.6.0
+need_npm browser browser
 export FORKWOOD_TOOLS=$tools FORKWOOD_INTEROP=1
 
 section "format"

@@ -12,6 +12,8 @@ use crate::ctx::Ctx;
 use crate::error::{CliError, Outcome, Result};
 use crate::{entries, json, place, target};
 
+mod html;
+
 /// So many entries of a loss are named.
 const NAMED: usize = 5;
 
@@ -70,6 +72,8 @@ enum Format {
     Json,
     /// A transcript for people
     Markdown,
+    /// One page for a browser, with every branch, that needs no network
+    Html,
     /// A session of Pi
     Pi,
     /// A session of my-pi-agent
@@ -79,7 +83,7 @@ enum Format {
 impl Format {
     fn target(self) -> Option<Target> {
         Some(match self {
-            Format::Markdown => return None,
+            Format::Markdown | Format::Html => return None,
             Format::Jsonl => Target::Jsonl,
             Format::Json => Target::Json,
             Format::Pi => Target::Pi,
@@ -102,12 +106,13 @@ pub(crate) async fn write(
 ) -> Result<Outcome> {
     let scope = match &how.at {
         Some(at) => Scope::At(entries::resolve(session, at).await?),
-        None if whole || how.all_branches => Scope::AllBranches,
+        None if whole || how.all_branches || how.to == Format::Html => Scope::AllBranches,
         None => Scope::Current,
     };
     let source = export::gather(session, &scope).await?;
     let written = match how.to.target() {
         Some(target) => export::write(source, target)?,
+        None if how.to == Format::Html => html::write(source),
         None => as_markdown(source),
     };
     let losses = &written.losses;
