@@ -110,7 +110,9 @@ fn large() -> Log {
         let (role, text) = match at {
             5_000 => ("user", "the needle in the middle".to_owned()),
             _ if at % 2 == 0 => ("user", format!("question {at}")),
-            _ => ("assistant", format!("# Answer {at}\n\n- one\n- `two`\n\n{}", "words ".repeat(30))),
+            _ => {
+                ("assistant", format!("# Answer {at}\n\n- one\n- `two`\n\n{}", "words ".repeat(30)))
+            }
         };
         log.say(&id, &parent, role, text);
         // Now and then a branch is left.
@@ -161,7 +163,12 @@ fn ten_thousand_entries_are_drawn_as_they_are_looked_at() {
 fn the_page_is_one_file_with_every_branch() {
     let sandbox = Sandbox::new();
     let page = std::fs::read_to_string(plans().page(&sandbox)).unwrap();
-    for expected in ["<title>Two plans</title>", "only on A", "go on with plan B", "\"folder\",\"/home/me/work\""] {
+    for expected in [
+        "<title>Two plans</title>",
+        "only on A",
+        "go on with plan B",
+        "\"folder\",\"/home/me/work\"",
+    ] {
         assert!(page.contains(expected), "{expected}");
     }
     let path = sandbox.ok(&["export", "session.jsonl", "--to", "html", "--at", "b1"]);

@@ -54,8 +54,7 @@ pub struct Page<'a> {
 
 /// Makes the page.
 pub fn page(page: &Page<'_>) -> String {
-    let shown: Vec<&Entry> =
-        page.entries.iter().filter(|entry| !entry.body.is_sidecar()).collect();
+    let shown: Vec<&Entry> = page.entries.iter().filter(|entry| !entry.body.is_sidecar()).collect();
     let nodes = shown.iter().map(|entry| node(entry)).collect();
     let rows = rows(nodes, page.marks, Style::Unicode);
     let title = sanitise::text(page.title, Layout::Line);

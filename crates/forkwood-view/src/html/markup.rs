@@ -20,8 +20,31 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut cleaner = Builder::empty();
     cleaner
         .tags(HashSet::from([
-            "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
-            "li", "ol", "p", "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+            "a",
+            "blockquote",
+            "br",
+            "code",
+            "del",
+            "em",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "hr",
+            "li",
+            "ol",
+            "p",
+            "pre",
+            "strong",
+            "table",
+            "tbody",
+            "td",
+            "th",
+            "thead",
+            "tr",
+            "ul",
         ]))
         .tag_attributes(HashMap::from([
             ("a", HashSet::from(["href"])),
@@ -85,12 +108,9 @@ fn tame(event: Event<'_>) -> Option<Event<'_>> {
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        Event::Start(Tag::Image { link_type, dest_url, id, .. }) => Event::Start(Tag::Link {
-            link_type,
-            dest_url,
-            title: CowStr::Borrowed(""),
-            id,
-        }),
+        Event::Start(Tag::Image { link_type, dest_url, id, .. }) => {
+            Event::Start(Tag::Link { link_type, dest_url, title: CowStr::Borrowed(""), id })
+        }
         Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
         event => event,
     })

@@ -1,5 +1,5 @@
-use forkwood_core::entry::codec::{Reader, decode};
 use forkwood_core::EntryId;
+use forkwood_core::entry::codec::{Reader, decode};
 use serde_json::{Value, json};
 
 use super::*;
@@ -9,7 +9,9 @@ fn entry(value: &Value) -> Entry {
 }
 
 fn said(id: &str, parent: Option<&str>, message: Value) -> Entry {
-    entry(&json!({"id": id, "parentId": parent, "timestamp": 1.5, "type": "message", "message": message}))
+    entry(
+        &json!({"id": id, "parentId": parent, "timestamp": 1.5, "type": "message", "message": message}),
+    )
 }
 
 fn made(entries: &[Entry], leaf: Option<&str>) -> String {
@@ -34,26 +36,40 @@ fn the_page_holds_the_tree_and_what_was_said() {
     let html = made(
         &[
             said("a", None, json!({"role": "user", "content": "**hello**"})),
-            said("b", Some("a"), json!({"role": "assistant", "content": [
-                {"type": "thinking", "thinking": "hm"},
-                {"type": "toolCall", "id": "1", "name": "ls", "arguments": {"p": 1}},
-            ]})),
-            said("c", Some("a"), json!({"role": "tool", "toolName": "ls", "toolCallId": "1",
-                "content": "*x*", "isError": true})),
+            said(
+                "b",
+                Some("a"),
+                json!({"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "hm"},
+                    {"type": "toolCall", "id": "1", "name": "ls", "arguments": {"p": 1}},
+                ]}),
+            ),
+            said(
+                "c",
+                Some("a"),
+                json!({"role": "tool", "toolName": "ls", "toolCallId": "1",
+                "content": "*x*", "isError": true}),
+            ),
         ],
         Some("b"),
     );
     let data = data_of(&html);
     let rows = data["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 3);
-    assert_eq!(rows[0]["b"]["parts"], json!([{"k": "text", "html": "<p><strong>hello</strong></p>\n"}]));
+    assert_eq!(
+        rows[0]["b"]["parts"],
+        json!([{"k": "text", "html": "<p><strong>hello</strong></p>\n"}])
+    );
     assert_eq!(data["leaf"].as_u64().map(|at| rows[at as usize]["id"].clone()), Some(json!("b")));
     let b = rows.iter().find(|row| row["id"] == "b").expect("b");
     assert_eq!(b["p"], 0);
-    assert_eq!(b["b"]["parts"], json!([
-        {"k": "thinking", "text": "hm"},
-        {"k": "call", "name": "ls", "text": "{\"p\":1}"},
-    ]));
+    assert_eq!(
+        b["b"]["parts"],
+        json!([
+            {"k": "thinking", "text": "hm"},
+            {"k": "call", "name": "ls", "text": "{\"p\":1}"},
+        ])
+    );
     let c = rows.iter().find(|row| row["id"] == "c").expect("c");
     assert_eq!(c["b"]["failed"], true);
     // What a tool gave is no Markdown.
@@ -77,12 +93,16 @@ fn hostile_text_ends_no_element() {
 fn only_images_that_are_harmless_stand_in_the_page() {
     let image = |mime: &str, data: &str| json!({"type": "image", "mimeType": mime, "base64": data});
     let html = made(
-        &[said("a", None, json!({"role": "user", "content": [
-            image("image/png", "AAAA"),
-            image("image/svg+xml", "AAAA"),
-            image("image/png", "AA\" onerror=\"x"),
-            image("text/html", "AAAA"),
-        ]}))],
+        &[said(
+            "a",
+            None,
+            json!({"role": "user", "content": [
+                image("image/png", "AAAA"),
+                image("image/svg+xml", "AAAA"),
+                image("image/png", "AA\" onerror=\"x"),
+                image("text/html", "AAAA"),
+            ]}),
+        )],
         None,
     );
     let data = data_of(&html);

@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn markdown_is_drawn() {
-    let html = markdown("# A\n\n- *b* and `c<d>`\n\n|x|y|\n|-|-|\n|1|2|\n\n```rust\nlet x = 1 < 2;\n```");
+    let html =
+        markdown("# A\n\n- *b* and `c<d>`\n\n|x|y|\n|-|-|\n|1|2|\n\n```rust\nlet x = 1 < 2;\n```");
     for expected in [
         "<h1>A</h1>",
         "<em>b</em>",
