@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("forkwood-context", &["forkwood-core"]),
     ("forkwood-formats", &["forkwood"]),
     ("forkwood-search", &["forkwood"]),
-    ("forkwood-routing", &["forkwood", "forkwood-agent"]),
+    ("forkwood-routing", &["forkwood", "forkwood-agent", "forkwood-formats"]),
     ("forkwood-agent", &["forkwood", "forkwood-context"]),
     ("forkwood-view", &["forkwood-core"]),
     ("forkwood-cli", INNER),

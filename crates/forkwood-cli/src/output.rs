@@ -101,6 +101,13 @@ impl Output {
         }
     }
 
+    /// Tells something that must not be missed, on stderr, even where notes are not wanted.
+    #[cfg(feature = "agent")]
+    pub(crate) fn warn(&mut self, warning: impl AsRef<str>) {
+        let warning = sanitise::lines(warning.as_ref()).into_owned();
+        say(&mut self.errors, style::WARN, "warning", &warning);
+    }
+
     /// Confirms what was done, on stderr; JSON tells it already.
     pub(crate) fn done(&mut self, message: impl AsRef<str>) {
         if !self.quiet && !self.json {

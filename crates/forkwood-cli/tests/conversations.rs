@@ -114,3 +114,63 @@ fn what_cannot_be_handled_is_told() {
     ");
     assert!(!sandbox.path(".forkwood").exists());
 }
+
+#[test]
+fn a_store_that_cannot_be_used_is_told_and_the_answer_comes_all_the_same() {
+    let sandbox = Sandbox::new();
+    let key = inbound(&sandbox, DIRECT)["sessionKey"].as_str().unwrap().to_owned();
+    std::fs::rename(sandbox.path(".forkwood"), sandbox.path("aside")).unwrap();
+    sandbox.put(".forkwood", b"in the way");
+    let args = ["inbound", "--provider", "scripted", "--json", "--quiet"];
+    let run = sandbox.run_with(&args, &DIRECT.replace("hello there", "meanwhile"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let handled: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&handled["keptIn"], &handled["session"]), (&"json".into(), &Value::Null));
+    assert_eq!(handled["sessionKey"], key.as_str());
+    // Even where notes are not wanted.
+    assert!(
+        run.stderr.contains("warning") && run.stderr.contains(".forkwood-fallback"),
+        "{}",
+        run.stderr
+    );
+    let file =
+        std::fs::read_to_string(sandbox.path(&format!(".forkwood-fallback/{key}.json"))).unwrap();
+    assert!(file.contains("meanwhile"), "{file}");
+    std::fs::remove_file(sandbox.path(".forkwood")).unwrap();
+    std::fs::rename(sandbox.path("aside"), sandbox.path(".forkwood")).unwrap();
+    let after = inbound(&sandbox, &DIRECT.replace("hello there", "and again"));
+    assert_eq!(after["keptIn"], "native");
+    let shown = sandbox.ok(&["show", &key]);
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
+    assert!(at("hello there") < at("meanwhile") && at("meanwhile") < at("and again"));
+}
+
+#[test]
+fn a_folder_of_picoclaws_is_gone_on_with() {
+    let sandbox = Sandbox::new();
+    let old = r#"{"key": "agent:main:telegram:direct:7", "messages": [{"role": "user", "content": "from before"}]}"#;
+    sandbox.put("pico/old.json", old.as_bytes());
+    sandbox.put("pico/broken.json", b"{nope");
+    let args = ["inbound", "--provider", "scripted", "--json", "--dir", "pico"];
+    let run = sandbox.run_with(&args, DIRECT);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let handled: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(handled["keptIn"], "picoclaw");
+    assert_eq!(handled["promotedFrom"], "agent:main:telegram:direct:7");
+    assert!(run.stderr.contains("broken.json was not migrated"), "{}", run.stderr);
+    let key = handled["sessionKey"].as_str().unwrap();
+    let lines = std::fs::read_to_string(sandbox.path(&format!("pico/{key}.jsonl"))).unwrap();
+    assert!(lines.contains("from before") && lines.contains("hello there"), "{lines}");
+    assert!(sandbox.path("pico/old.json.migrated").exists());
+    // Everything of ours has a name that is not shown.
+    let names = std::fs::read_dir(sandbox.path("pico")).unwrap();
+    let names: Vec<String> =
+        names.map(|name| name.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let theirs = [".jsonl", ".meta.json", ".json", ".json.migrated"];
+    let known =
+        |name: &String| name.starts_with('.') || theirs.iter().any(|end| name.ends_with(end));
+    assert!(names.iter().all(known), "{names:?}");
+    assert!(!sandbox.path(".forkwood").exists());
+    let run = sandbox.run_with(&["inbound", "--provider", "scripted", "--from", "pi"], DIRECT);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+}

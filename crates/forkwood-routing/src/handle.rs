@@ -1,6 +1,7 @@
 //! The whole way of a message: route, allocate, resolve the key, keep who it is with, one turn of
 //! an agent, and all of it stored.
 
+mod mirrored;
 mod said;
 mod turns;
 
@@ -8,14 +9,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forkwood::Session;
+use forkwood::conversation::native::session_id;
 use forkwood::conversation::{ConversationStore, Identity};
+use forkwood::{Session, SessionStore};
 use forkwood_agent::{AgentBuilder, AgentError, RunStop};
 use serde::Serialize;
 
 use crate::allocate::Resolved;
 use crate::error::Result;
-use crate::{Inbound, PersistentConversations, Router};
+use crate::{Conversations, Inbound, PersistentConversations, Router};
+use mirrored::Mirrored;
 use turns::Turns;
 
 /// How long a message waits for its conversation, where nothing else is said.
@@ -53,11 +56,12 @@ pub struct Handled {
     pub matched_by: String,
     /// The canonical key of the conversation.
     pub session_key: String,
-    /// The session that holds it.
-    pub session_id: String,
+    /// The session that holds it; `None` where it is kept in no session.
+    pub session_id: Option<String>,
     /// The older conversation whose history was taken over now, if one was.
     pub promoted_from: Option<String>,
-    /// The entries of the turn, oldest first: what was said, calls, results, the answer.
+    /// The entries of the turn, oldest first: what was said, calls, results, the answer. Empty where
+    /// what is kept has no ids.
     pub entry_ids: Vec<String>,
     /// The text of the last answer.
     pub reply: String,
@@ -72,7 +76,7 @@ pub struct Handled {
 /// go on side by side.
 pub struct Handler {
     router: Router,
-    conversations: Arc<PersistentConversations>,
+    conversations: Conversations,
     agents: Arc<dyn Agents>,
     turns: Turns,
 }
@@ -86,14 +90,19 @@ impl std::fmt::Debug for Handler {
 }
 
 impl Handler {
-    /// One over the conversations of a store, whose folder `root` is.
+    /// One over conversations, which are kept in the folder `root`.
     pub fn new(
         router: Router,
-        conversations: Arc<PersistentConversations>,
+        conversations: impl Into<Conversations>,
         root: &Path,
         agents: impl Agents + 'static,
     ) -> Handler {
-        let folder = root.join("conversations").join("turns");
+        let conversations = conversations.into();
+        let folder = match conversations.native() {
+            Some(_) => root.join("conversations").join("turns"),
+            // The folder is another program's: nothing of ours is seen in it.
+            None => root.join(".forkwood-turns"),
+        };
         Handler { router, conversations, agents: Arc::new(agents), turns: Turns::new(folder, WAIT) }
     }
 
@@ -105,7 +114,7 @@ impl Handler {
     }
 
     /// The conversations.
-    pub fn conversations(&self) -> &Arc<PersistentConversations> {
+    pub fn conversations(&self) -> &Conversations {
         &self.conversations
     }
 
@@ -140,9 +149,17 @@ impl Handler {
         let identity =
             Identity { scope: resolved.scope.clone(), aliases: resolved.aliases.clone() };
         let ensured = self.conversations.ensure_metadata(&key, &identity).await?;
-        let session = self.conversations.session(&ensured.key).await?;
-        let _turn = self.turns.lock(session.id()).await?;
-        let turn = self.turn(session, &resolved, said).await?;
+        let turn = match &self.conversations {
+            Conversations::Native(native) => {
+                let session = native.session(&ensured.key).await?;
+                let _turn = self.turns.lock(session.id()).await?;
+                self.turn(native, session, &resolved, said).await?
+            }
+            Conversations::Other(other) => {
+                let _turn = self.turns.lock(&session_id(&ensured.key)?).await?;
+                self.turn_elsewhere(Arc::clone(other), &ensured.key, &resolved, said).await?
+            }
+        };
         Ok(Handled {
             agent_id: resolved.route.agent_id,
             matched_by: resolved.route.matched_by,
@@ -155,6 +172,7 @@ impl Handler {
     /// One turn of an agent. The names are filled in by the caller.
     async fn turn(
         &self,
+        conversations: &PersistentConversations,
         mut session: Session,
         resolved: &Resolved,
         said: forkwood::Message,
@@ -163,9 +181,9 @@ impl Handler {
         let id = session.id().clone();
         let storage = Arc::clone(session.storage());
         let before = storage.facts(&id).await?.end;
-        let summary = self.conversations.untold_summary(&session).await?;
+        let summary = conversations.untold_summary(&session).await?;
         let builder = self.agents.agent(&resolved.route.agent_id)?;
-        let store = self.conversations.sessions().clone();
+        let store = conversations.sessions().clone();
         let mut agent = builder.session(session).store(store).build().await?;
         if !summary.trim().is_empty() {
             // No request shows it: what it stands for is cut off, and it is no message.
@@ -185,9 +203,38 @@ impl Handler {
             agent_id: String::new(),
             matched_by: String::new(),
             session_key: String::new(),
-            session_id: id.to_string(),
+            session_id: Some(id.to_string()),
             promoted_from: None,
             entry_ids,
+            reply: outcome.text,
+            stop: RunStop::as_str(outcome.stop),
+        })
+    }
+
+    /// One turn where no session holds the conversation: in a session in memory that begins with
+    /// what is shown of it, and writes each message through.
+    async fn turn_elsewhere(
+        &self,
+        conversations: Arc<dyn ConversationStore>,
+        key: &str,
+        resolved: &Resolved,
+        said: forkwood::Message,
+    ) -> Result<Handled> {
+        let builder = self.agents.agent(&resolved.route.agent_id)?;
+        let mirrored = Arc::new(Mirrored::of(Arc::clone(&conversations), key).await?);
+        let session = mirrored.session().await?;
+        let store = SessionStore::new(Arc::clone(&mirrored) as _);
+        let mut agent = builder.session(session).store(store).build().await?;
+        let outcome = agent.run(said).await?;
+        // As PicoClaw after each turn: what is hidden may go.
+        conversations.save(key).await?;
+        Ok(Handled {
+            agent_id: String::new(),
+            matched_by: String::new(),
+            session_key: String::new(),
+            session_id: None,
+            promoted_from: None,
+            entry_ids: mirrored.entry_ids(),
             reply: outcome.text,
             stop: RunStop::as_str(outcome.stop),
         })

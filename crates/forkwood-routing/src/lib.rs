@@ -6,7 +6,8 @@
 //! ours differ, the item says so.
 //!
 //! All that is pure: no I/O, no clock, no environment, no randomness. [`store`] is not: it keeps
-//! the conversations, by key, in native sessions.
+//! the conversations, by key, in native sessions; [`open`] chooses between these, a folder of
+//! PicoClaw's, and what either falls back to.
 
 pub mod alias;
 mod allocate;
@@ -16,6 +17,7 @@ mod error;
 pub mod handle;
 mod identity;
 mod inbound;
+pub mod open;
 mod route;
 pub mod store;
 
@@ -25,6 +27,7 @@ pub use error::{Error, Result};
 pub use forkwood::conversation::{SessionScope, check_same_scope, key, text};
 pub use identity::{IdentityLinks, Person};
 pub use inbound::{Context, Inbound, Sender};
+pub use open::{Conversations, Kind, Opened, Place};
 pub use route::{Policy, Route, Router};
 pub use store::{ConversationOptions, PersistentConversations};
 

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forkwood::conversation::ConversationStore;
 use forkwood::{Message, Role};
 use forkwood_agent::{
     Agent, AgentError, FnTool, Provider, ProviderErrorKind, Retries, Rule, ScriptedProvider,
@@ -114,7 +113,8 @@ async fn a_message_is_routed_answered_and_kept() {
     // Under an older name of the same chat too.
     assert_eq!(history(&handler, "agent:main:telegram:direct:7").await, said);
     // The ids are those of the entries, in order.
-    let session = handler.conversations().session(&first.session_key).await.unwrap();
+    let session =
+        handler.conversations().native().unwrap().session(&first.session_key).await.unwrap();
     let leaf = session.leaf().unwrap().clone();
     let path: Vec<String> =
         session.path_ids(&leaf).await.unwrap().iter().map(ToString::to_string).collect();
@@ -307,8 +307,11 @@ async fn a_conversation_that_another_process_keeps_is_told() {
     let desk = Desk::new([once().says("first"), once().says("second")]);
     let handler = desk.handler().with_wait(Duration::from_millis(1));
     let handled = handler.handle(&inbound("telegram", "7", "hi")).await.unwrap();
-    let lock =
-        desk.root.path().join("conversations/turns").join(format!("{}.lock", handled.session_id));
+    let lock = desk
+        .root
+        .path()
+        .join("conversations/turns")
+        .join(format!("{}.lock", handled.session_id.unwrap()));
     let file = std::fs::File::open(&lock).unwrap();
     file.lock().unwrap();
     let error = handler.handle(&inbound("telegram", "7", "and?")).await.unwrap_err();

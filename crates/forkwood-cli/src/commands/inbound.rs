@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use forkwood::{ErrorKind, Settings};
 use forkwood_agent::{Agent, AgentBuilder, AgentError, Retries};
+use forkwood_routing::Error;
 use forkwood_routing::handle::{Handled, Handler};
-use forkwood_routing::{Error, PersistentConversations};
+use forkwood_routing::open::{self, Kind, Opened};
 use forkwood_view::sanitise;
 
 use crate::chat;
@@ -40,25 +41,66 @@ pub(crate) struct Args {
 const AFTER_HELP: &str = "\
 The message comes on stdin as JSON, as `forkwood route` takes it. Its conversation is found by the \
 configuration and made where it is not there; what was said and the answer are stored in it. \
-Messages of one conversation wait for each other, also those that another process handles.";
+Messages of one conversation wait for each other, also those that another process handles.
+
+With --dir FOLDER they are kept in a folder of PicoClaw's, which PicoClaw goes on with; --from \
+picoclaw is that of its default workspace. Where the place cannot be used, conversations go on in \
+one JSON file each, and a warning tells why and where; the next call that can use the place takes \
+over what was said meanwhile.";
 
 pub(crate) fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
-    let Place::Store(root) = Place::of(ctx)? else {
-        return Err(CliError::usage(
-            "conversations are kept in a store: leave out --dir and --from",
-        ));
-    };
+    let (place, root) = place(ctx)?;
     let router = route::router(ctx, args.config.as_deref())?;
     let inbound = route::read_inbound()?;
     let chosen = args.model.choose(&Settings::default())?;
-    let conversations = Arc::new(PersistentConversations::open(&root)?);
     let runtime = chat::runtime()?;
+    let opened = runtime.block_on(open::open(&place))?;
+    let root = opened.fallback.as_ref().map_or(root, |fallback| fallback.folder.clone());
+    tell_opened(ctx, &opened);
+    let kind = opened.kind;
     let agents = move |_: &str| builder(&chosen, args.system.as_deref(), args.retries);
-    let handler = Handler::new(router, conversations, &root, agents);
+    let handler = Handler::new(router, opened.conversations, &root, agents);
     let handled = runtime.block_on(handler.handle(&inbound));
     runtime.shutdown_background();
-    tell(ctx, &handled.map_err(failed)?)?;
+    tell(ctx, &handled.map_err(failed)?, kind)?;
     Ok(Outcome::Done)
+}
+
+/// Where the conversations are kept, and the folder itself.
+fn place(ctx: &Ctx) -> Result<(open::Place, PathBuf)> {
+    let folder = match Place::of(ctx)? {
+        Place::Store(root) => return Ok((open::Place::Store(root.clone()), root)),
+        Place::Folder(folder) => folder,
+        // The workspace of the default agent.
+        Place::Tool("picoclaw", home) => home.join("workspace").join("sessions"),
+        Place::Tool(name, _) => {
+            let message = format!(
+                "conversations are kept in a store, or in a folder of PicoClaw's; --from {name} is \
+                 neither"
+            );
+            return Err(CliError::usage(message));
+        }
+    };
+    Ok((open::Place::PicoClaw(folder.clone()), folder))
+}
+
+/// What happened on the way to the conversations.
+fn tell_opened(ctx: &mut Ctx, opened: &Opened) {
+    if let Some(fallback) = &opened.fallback {
+        ctx.out.warn(fallback.to_string());
+    }
+    for (path, why) in &opened.migration.skipped {
+        ctx.out.warn(format!("{} was not migrated: {why}", path.display()));
+    }
+    for (key, error) in &opened.left {
+        ctx.out.warn(format!("what was said meanwhile in {key} stays in the fallback: {error}"));
+    }
+    if !opened.migration.migrated.is_empty() {
+        ctx.out.note(format!("{} older files were migrated", opened.migration.migrated.len()));
+    }
+    for (key, count) in &opened.taken {
+        ctx.out.note(format!("{count} messages of {key} came from the fallback"));
+    }
 }
 
 fn builder(
@@ -88,13 +130,14 @@ fn failed(error: Error) -> CliError {
     }
 }
 
-fn tell(ctx: &mut Ctx, handled: &Handled) -> Result {
+fn tell(ctx: &mut Ctx, handled: &Handled, kind: Kind) -> Result {
     if ctx.json() {
         let mut out = json::object();
         out.str("agentId", &handled.agent_id)
             .str("matchedBy", &handled.matched_by)
             .str("sessionKey", &handled.session_key)
-            .str("session", &handled.session_id)
+            .str("keptIn", kind.as_str())
+            .raw("session", &json::string(handled.session_id.as_deref()))
             .raw("promotedFrom", &json::string(handled.promoted_from.as_deref()))
             .raw("entryIds", &json::strings(handled.entry_ids.iter().map(String::as_str)))
             .str("reply", &handled.reply)

@@ -1,10 +1,13 @@
 //! The older files: one JSON object a session.
 
 use forkwood::conversation::ConversationMessage;
-use forkwood::core::json::{Object, elements, text_of};
+use forkwood::conversation::go_json::push_string;
+use forkwood::core::json::{Object, ObjectWriter, elements, join_array, text_of};
+use forkwood::{Json, Result as Kept, Text};
 
 use super::message::{decode, encode, fields};
-use super::time;
+use super::meta::indent;
+use super::{OWN, time};
 
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +20,88 @@ pub(super) struct Legacy {
     pub(super) updated: String,
     /// Fields that PicoClaw does not know.
     pub(super) unknown: Vec<String>,
+    /// Those of the file itself, but for ours.
+    pub(super) extra: Vec<(Text, Json)>,
+    /// What Forkwood keeps beside them, where it wrote the file.
+    pub(super) own: Option<Own>,
+}
+
+/// What PicoClaw has no field for in such a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Own {
+    pub(super) scope: Option<Json>,
+    pub(super) aliases: Vec<String>,
+    /// The alias whose history was taken over.
+    pub(super) promoted_from: Option<String>,
+    /// Whether there ever was a message or a summary.
+    pub(super) used: bool,
+    /// A hash of the newer lines that this file goes on from; empty where there were none.
+    pub(super) after: String,
+}
+
+impl Own {
+    fn parse(json: &str) -> Option<Own> {
+        let object = Object::parse(json).ok()?;
+        let text = |name: &str| Some(object.text(name)?.to_string_lossy().into_owned());
+        let aliases = object.get("aliases").and_then(elements).unwrap_or_default();
+        let aliases = aliases.iter().filter_map(|raw| text_of(raw.get()));
+        Some(Own {
+            scope: object.get("scope").and_then(|raw| Json::parse(raw).ok()),
+            aliases: aliases.map(|text| text.to_string_lossy().into_owned()).collect(),
+            promoted_from: text("promotedFrom"),
+            used: object.get("used").is_some_and(|raw| raw.trim() == "true"),
+            after: text("after").unwrap_or_default(),
+        })
+    }
+
+    fn to_json(&self) -> String {
+        let mut out = ObjectWriter::new();
+        out.opt_json("scope", self.scope.as_ref());
+        let aliases = self.aliases.iter().map(|alias| Text::from(alias.as_str()).to_json());
+        out.raw("aliases", &join_array(aliases));
+        if let Some(from) = &self.promoted_from {
+            out.str("promotedFrom", from);
+        }
+        out.raw("used", if self.used { "true" } else { "false" }).str("after", &self.after);
+        out.finish()
+    }
+}
+
+impl Legacy {
+    /// The text of the file, as PicoClaw writes it: indented, without a line end.
+    ///
+    /// # Errors
+    /// Those of a message that cannot be written.
+    pub(super) fn to_text(&self) -> Kept<String> {
+        let string = |text: &str| {
+            let mut out = String::new();
+            push_string(&mut out, text);
+            out
+        };
+        let at = |text: &str| string(if text.is_empty() { time::ZERO } else { text });
+        let messages: Vec<String> = self.messages.iter().map(encode).collect::<Kept<_>>()?;
+        let mut fields = vec![
+            ("key".to_owned(), string(&self.key)),
+            ("messages".to_owned(), format!("[{}]", messages.join(","))),
+        ];
+        if !self.summary.is_empty() {
+            fields.push(("summary".to_owned(), string(&self.summary)));
+        }
+        fields.push(("created".to_owned(), at(&self.created)));
+        fields.push(("updated".to_owned(), at(&self.updated)));
+        let extra = self.extra.iter();
+        fields.extend(
+            extra.map(|(key, raw)| (key.to_string_lossy().into_owned(), raw.get().to_owned())),
+        );
+        if let Some(own) = &self.own {
+            fields.push((OWN.to_owned(), own.to_json()));
+        }
+        let fields = fields.iter().map(|(key, json)| format!("{}:{json}", string(key)));
+        let object = format!("{{{}}}", fields.collect::<Vec<_>>().join(","));
+        let mut out = String::with_capacity(object.len() * 2);
+        indent(&mut out, &object, 0);
+        Ok(out)
+    }
 }
 
 /// Reads a file.
@@ -55,9 +140,15 @@ pub(super) fn parse(text: &str) -> Result<Legacy, String> {
             return Err(format!("{at:?} is no time"));
         }
     }
-    let unknown =
-        object.iter().filter(|(key, _)| known(&key.to_string_lossy().to_lowercase()).is_none());
-    legacy.unknown.extend(unknown.map(|(key, _)| key.to_string_lossy().into_owned()));
+    legacy.own = object.get(OWN).and_then(Own::parse);
+    legacy.extra = object
+        .iter()
+        .filter(|(key, _)| known(&key.to_string_lossy().to_lowercase()).is_none())
+        .filter(|(key, _)| *key != OWN || legacy.own.is_none())
+        .map(|(key, raw)| (key.clone(), Json::from_raw(raw)))
+        .collect();
+    let unknown = legacy.extra.iter().map(|(key, _)| key.to_string_lossy().into_owned());
+    legacy.unknown.extend(unknown);
     Ok(legacy)
 }
 

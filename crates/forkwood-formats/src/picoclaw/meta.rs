@@ -152,7 +152,7 @@ const TRIES: usize = 200;
 
 /// Writes JSON with two spaces a level, as Go's `Indent` does: strings as they are, empty lists
 /// and objects on one line.
-fn indent(out: &mut String, json: &str, mut depth: usize) {
+pub(super) fn indent(out: &mut String, json: &str, mut depth: usize) {
     let mut in_string = false;
     let mut escaped = false;
     let mut chars = json.chars().peekable();

@@ -102,7 +102,7 @@ fn older_files(folder: &Folder) -> Result<Vec<PathBuf>> {
     names.sort();
     let older = names.into_iter().filter(|name| {
         let name = name.to_string_lossy();
-        name.ends_with(".json") && !name.ends_with(".meta.json") && !name.starts_with('.')
+        name.ends_with(".json") && !name.ends_with(".meta.json")
     });
     let file = |path: &PathBuf| {
         let kind = folder.disk().meta(path).map(|meta| meta.kind);
@@ -138,7 +138,14 @@ fn rewrite(
         other => other?,
     };
     let there = held.bytes()?;
-    let made = match plan(there.as_deref(), &held.read_meta(&key)?, &content) {
+    let after = legacy.own.as_ref().map(|own| own.after.as_str());
+    let goes_on = after.is_some_and(|after| after == after_hash(there.as_deref()));
+    let plan = match goes_on {
+        // Whoever wrote it had these very lines before him.
+        true => Plan::Write(there.is_none()),
+        false => plan(there.as_deref(), &held.read_meta(&key)?, &content),
+    };
+    let made = match plan {
         Plan::Conflict(problem) => return Ok(Some(problem)),
         Plan::There => false,
         Plan::Write(new) => {
@@ -147,12 +154,16 @@ fn rewrite(
                 true => legacy.created.clone(),
                 false => before.created_at.clone(),
             };
-            let summary = match legacy.summary.is_empty() {
+            let summary = match legacy.summary.is_empty() && !goes_on {
                 true => before.summary.clone(),
                 false => legacy.summary.clone(),
             };
-            let meta =
-                Meta { skip: 0, count: shown.len() as i64, created_at: created, summary, ..before };
+            let count = shown.len() as i64;
+            let mut meta = Meta { skip: 0, count, created_at: created, summary, ..before };
+            if let Some(own) = legacy.own.filter(|own| own.scope.is_some()) {
+                meta.scope = own.scope;
+                meta.aliases = own.aliases;
+            }
             // What it makes is taken back where it fails half way, so it is noted first.
             let step = Step { path: path.to_path_buf(), key: key.clone(), messages: 0, made: new };
             steps.push(step);
@@ -175,6 +186,11 @@ fn rewrite(
 fn holds_lines(bytes: &[u8], content: &[u8]) -> bool {
     let mut there = lines::spans(bytes).map(|(_, span)| &bytes[span]);
     lines::spans(content).all(|(_, span)| there.next() == Some(&content[span]))
+}
+
+/// What a file of ours says of the newer lines that it goes on from.
+pub(super) fn after_hash(there: Option<&[u8]>) -> String {
+    there.map(super::pending::hash).unwrap_or_default()
 }
 
 fn plan(there: Option<&[u8]>, meta: &Meta, content: &[u8]) -> Plan {
@@ -208,7 +224,7 @@ fn take_back(folder: &Folder, steps: &[Step]) {
 }
 
 /// Gives an older file the name under which PicoClaw does not look at it again.
-fn keep(folder: &Folder, path: &Path) -> Result<PathBuf> {
+pub(super) fn keep(folder: &Folder, path: &Path) -> Result<PathBuf> {
     let disk = folder.disk();
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for n in 1..1000 {

@@ -9,10 +9,12 @@
 //! [`read`] reads either, without loss: what cannot be read is named and passed over, never an
 //! error. [`Folder`] goes on writing the two files so that PicoClaw opens them again;
 //! [`PicoConversations`] is a `ConversationStore` over it; [`migrate`] turns the older files into
-//! the newer ones.
+//! the newer ones, and [`JsonConversations`] works with the older files as they are: what a start falls
+//! back to that cannot do that.
 //!
 //! What is PicoClaw's own and what differs here on purpose is told in `docs/compat.md`.
 
+mod fallback;
 mod folder;
 mod legacy;
 mod lines;
@@ -25,6 +27,7 @@ mod store;
 mod time;
 mod tool;
 
+pub use fallback::JsonConversations;
 pub use folder::{Folder, FolderOptions};
 pub use lines::{Line, LineKind, MAX_LINE};
 pub use message::{decode, encode};

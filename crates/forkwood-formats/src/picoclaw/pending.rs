@@ -37,7 +37,7 @@ pub(super) enum Stage {
     Done,
 }
 
-fn hash(bytes: &[u8]) -> String {
+pub(super) fn hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 

@@ -82,13 +82,13 @@ impl PicoConversations {
         Ok(look(&mut metas))
     }
 
-    fn exists(&self, key: &str) -> Result<bool> {
+    pub(super) fn exists(&self, key: &str) -> Result<bool> {
         let base = self.folder.base(key)?;
         let there = |ending| self.folder.disk().meta(&with_ending(&base, ending)).is_ok();
         Ok(there(".jsonl") || there(".meta.json"))
     }
 
-    fn resolve(&self, key: &str) -> Result<String> {
+    pub(super) fn resolve(&self, key: &str) -> Result<String> {
         let key = key.trim();
         if key.is_empty() {
             return Err(Error::invalid("an empty session key names no conversation"));
@@ -169,7 +169,7 @@ fn promoted_from(meta: &Meta) -> Option<String> {
 }
 
 /// Aliases without those that say nothing.
-fn cleaned(key: &str, aliases: &[String]) -> Vec<String> {
+pub(super) fn cleaned(key: &str, aliases: &[String]) -> Vec<String> {
     let mut cleaned: Vec<String> = Vec::new();
     for alias in aliases.iter().map(|alias| alias.trim()) {
         if !alias.is_empty() && alias != key && !cleaned.iter().any(|known| known == alias) {

@@ -3,6 +3,7 @@
 
 mod cases;
 mod crash;
+mod fallback;
 mod folder;
 mod messages;
 mod migration;

@@ -22,6 +22,7 @@ mod index;
 mod promote;
 mod resolve;
 mod shown;
+mod taken;
 mod turns;
 
 use std::path::{Path, PathBuf};

@@ -35,6 +35,23 @@ impl Turns {
         Turns { folder, disk: Arc::clone(disk), wait, here }
     }
 
+    /// Whether locks can be taken, where some were before. Makes no folder.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(super) fn can_write(&self) -> Result<()> {
+        if self.disk.meta(&self.folder).is_err() {
+            return Ok(());
+        }
+        let path = self.folder.join("start.lock");
+        match self.disk.lock(&path, false, Duration::ZERO) {
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => {
+                Err(Error::write(path, "lock", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Waits for the turn at some conversations at once. Locks are always taken in the same
     /// order, each once, so that no two can wait for each other.
     ///
