@@ -160,6 +160,20 @@ fn picoclaws_older_settings() {
 }
 
 #[test]
+fn agents_that_are_one_and_second_defaults_are_named() {
+    let text = r#"{"agents": {"list": [
+        {"id": "sales"},
+        {"id": "Sales "},
+        {"id": "a", "default": true},
+        {"id": "b", "default": true}
+    ]}}"#;
+    assert_eq!(warnings(text), [("agent_twice", 3), ("default_twice", 5)]);
+    assert!(
+        warnings(r#"{"agents": {"list": [{"id": "a"}, {"id": "b", "default": true}]}}"#).is_empty()
+    );
+}
+
+#[test]
 fn two_names_for_one_sender_are_an_error() {
     for ids in [["u1", "u1"], ["slack:u1", "u1"], ["u1", "slack:u1"], ["x:slack:u1", "U1 "]] {
         let text =

@@ -140,6 +140,11 @@ pub(super) fn parse(text: &str) -> Result<Legacy, String> {
             return Err(format!("{at:?} is no time"));
         }
     }
+    // PicoClaw takes any object for a session, and leaves an empty one of whatever it was.
+    let has = |name: &str| fields(&object, known).iter().any(|(field, _)| *field == name);
+    if !has("messages") {
+        return Err("no session of PicoClaw's: it has no messages".to_owned());
+    }
     legacy.own = object.get(OWN).and_then(Own::parse);
     legacy.extra = object
         .iter()
@@ -147,6 +152,11 @@ pub(super) fn parse(text: &str) -> Result<Legacy, String> {
         .filter(|(key, _)| *key != OWN || legacy.own.is_none())
         .map(|(key, raw)| (key.clone(), Json::from_raw(raw)))
         .collect();
+    if !["key", "summary", "created", "updated"].into_iter().any(has) && !legacy.extra.is_empty() {
+        return Err(
+            "no session of PicoClaw's: it has messages, and otherwise fields of others".to_owned()
+        );
+    }
     let unknown = legacy.extra.iter().map(|(key, _)| key.to_string_lossy().into_owned());
     legacy.unknown.extend(unknown);
     Ok(legacy)

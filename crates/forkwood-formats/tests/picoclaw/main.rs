@@ -7,4 +7,5 @@ mod fallback;
 mod folder;
 mod messages;
 mod migration;
+mod upstream;
 mod world;

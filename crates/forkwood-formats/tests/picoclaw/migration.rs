@@ -118,6 +118,28 @@ fn a_run_that_fails_leaves_the_older_files_and_nothing_else() {
 }
 
 #[test]
+fn what_is_no_session_is_left_alone() {
+    // PicoClaw makes an empty session of each, and gives the file another name.
+    let disk = SimDisk::new();
+    let others = [
+        ("package.json", r#"{"name":"x","version":"1.0.0"}"#),
+        ("empty.json", "{}"),
+        ("request.json", r#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#),
+        ("list.json", "[]"),
+    ];
+    for (name, text) in others {
+        put(&disk, name, text);
+    }
+    let migration = done(&disk);
+    assert!(migration.migrated.is_empty());
+    assert_eq!(migration.skipped.len(), 4);
+    for (name, text) in others {
+        assert_eq!(file(&disk, name).as_deref(), Some(text));
+    }
+    assert_eq!(disk.files().len(), 4);
+}
+
+#[test]
 fn newer_lines_are_never_overwritten() {
     let disk = start();
     done(&disk);

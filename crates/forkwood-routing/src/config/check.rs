@@ -11,6 +11,26 @@ use crate::text::{agent_id, fold};
 /// Channels that name the account in every message, so that a rule without one never fits.
 const WITH_ACCOUNTS: &[&str] = &["slack", "qq", "wecom"];
 
+/// Agents that are one after all, and defaults that never count.
+pub(super) fn agents(reader: &mut Reader<'_, '_>, agents: &Agents, nodes: &[Node]) {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    let mut default: Option<&str> = None;
+    for ((agent, node), at) in agents.list.iter().zip(nodes).zip(0..) {
+        let path = format!("agents.list[{at}]");
+        if let Some(other) = seen.insert(agent_id(&agent.id), &agent.id) {
+            let message = format!("`{}` is the same agent as `{other}`", agent.id);
+            reader.warn("agent_twice", &path, node.at, &message);
+        }
+        if let (true, Some(other)) = (agent.default, default) {
+            let message = format!("`{other}` is the default already: the first one counts");
+            reader.warn("default_twice", &path, node.at, &message);
+        }
+        if agent.default {
+            default = default.or(Some(&agent.id));
+        }
+    }
+}
+
 pub(super) fn rule(
     reader: &mut Reader<'_, '_>,
     agents: &Agents,

@@ -42,6 +42,7 @@ fn agents(reader: &mut Reader<'_, '_>, node: Option<&Node>) -> Agents {
                 .unwrap_or_default(),
         });
     }
+    check::agents(reader, &agents, list);
     let dispatch = reader.table(table.get("dispatch"), "agents.dispatch");
     reader.known(&dispatch, "agents.dispatch", &["rules"]);
     let rules = reader.list(dispatch.get("rules"), "agents.dispatch.rules");

@@ -91,3 +91,35 @@ fn an_alias_among_many_is_found_without_looking_at_the_others() {
         assert_eq!(spy.listed(), 1);
     }
 }
+
+#[test]
+fn among_a_hundred_thousand_an_alias_is_found_by_looking_at_one_session() {
+    const MANY: usize = 100_000;
+    let disk = SimDisk::volatile();
+    let clock = Arc::new(ManualClock::new(START));
+    let writer = open(Arc::new(disk.clone()), &clock);
+    let wanted = Identity { scope: None, aliases: vec!["agent:main:direct:wanted".to_owned()] };
+    run(writer.ensure_metadata("k0", &wanted)).unwrap();
+    // What a store with so many conversations has in its index, each with the aliases of a chat.
+    let index = Path::new(ROOT).join("conversations/aliases.jsonl");
+    let mut lines = String::from_utf8(disk.bytes(&index).unwrap()).unwrap();
+    for n in 1..MANY {
+        let names = ["agent:main:main", "agent:main:direct:{}", "agent:main:telegram:direct:{}"];
+        let aliases = names.map(|name| format!("\"{}\"", name.replace("{}", &n.to_string())));
+        lines.push_str(&format!("{{\"key\":\"k{n}\",\"aliases\":[{}]}}\n", aliases.join(",")));
+    }
+    disk.put(&index, lines.as_bytes());
+    let spy = Spy::on(&disk);
+    let store = open(Arc::new(spy.clone()), &clock);
+    // The start reads the index once.
+    assert_eq!(run(store.resolve_key("agent:main:direct:wanted")).unwrap(), "k0");
+    assert!(spy.bytes_read() >= lines.len() as u64);
+    for _ in 0..3 {
+        spy.reset();
+        assert_eq!(run(store.resolve_key("agent:main:direct:wanted")).unwrap(), "k0");
+        let session = format!("sessions/{}.jsonl", session_id("k0").unwrap());
+        assert!(spy.opened().iter().all(|path| *path == Path::new(ROOT).join(&session)));
+        assert!(spy.bytes_read() < 4096, "{} bytes", spy.bytes_read());
+        assert_eq!(spy.listed(), 0);
+    }
+}
