@@ -24,6 +24,7 @@ pub mod import;
 pub mod my_pi_agent;
 pub mod pi;
 pub mod picoclaw;
+pub mod redact;
 pub mod stats;
 mod time;
 

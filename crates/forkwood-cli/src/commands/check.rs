@@ -5,24 +5,48 @@ use forkwood::{Diagnostic, Severity};
 use forkwood_view::sanitise;
 
 use crate::ctx::Ctx;
-use crate::error::{Outcome, Result};
+use crate::error::{CliError, Outcome, Result};
 use crate::style::{self, paint};
 use crate::{json, target};
+
+mod secrets;
 
 /// What to check.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session
-    #[arg(value_name = "SESSION")]
-    session: String,
+    /// The session; with --secrets any number, and none means all of them
+    #[arg(value_name = "SESSION", required_unless_present = "secrets")]
+    sessions: Vec<String>,
 
     /// Mend what is safe to mend, keep the old file, and tell what was done
-    #[arg(long)]
+    #[arg(long, conflicts_with = "secrets")]
     repair: bool,
+
+    /// Look for keys, tokens, private keys, passwords and home folders instead; what is found
+    /// is never shown
+    #[arg(long)]
+    secrets: bool,
+
+    /// With --secrets: list what is looked for
+    #[arg(long, requires = "secrets", conflicts_with = "sessions")]
+    rules: bool,
+
+    /// With --secrets: leave out what this rule finds
+    #[arg(long, value_name = "RULE", requires = "secrets")]
+    skip: Vec<String>,
 }
 
 pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
-    let mut session = target::open(ctx, &args.session).await?;
+    if args.rules {
+        return secrets::list(ctx);
+    }
+    if args.secrets {
+        return secrets::run(ctx, &args.sessions, &args.skip).await;
+    }
+    let [session] = args.sessions.as_slice() else {
+        return Err(CliError::usage("check takes one session at a time, unless with --secrets"));
+    };
+    let mut session = target::open(ctx, session).await?;
     let mut repaired = None;
     if args.repair {
         let done = session.repair().await?;
