@@ -91,6 +91,8 @@ pub(crate) enum Tool {
     Codex,
     /// PicoClaw: $PICOCLAW_HOME or ~/.picoclaw, with all workspaces in it
     Picoclaw,
+    /// OpenAI Agents SDK: its databases lie where the program wants them; name a path
+    OpenaiAgents,
 }
 
 impl Tool {
@@ -102,6 +104,7 @@ impl Tool {
             Tool::Claude => "claude",
             Tool::Codex => "codex",
             Tool::Picoclaw => "picoclaw",
+            Tool::OpenaiAgents => "openai-agents",
         }
     }
 }

@@ -42,8 +42,8 @@ pub(crate) fn tool(name: &str) -> Result<Arc<dyn Tool>> {
 /// The folder in which a tool keeps the sessions of this user.
 pub(crate) fn sessions_of(ctx: &Ctx, name: &str) -> Result<PathBuf> {
     places(ctx, tool(name)?.as_ref()).into_iter().next().ok_or_else(|| {
-        let message = format!("this user has no home folder to look for the sessions of {name} in");
-        CliError::new(ErrorKind::NotFound, message)
+        let message = format!("it is not known where the sessions of {name} lie");
+        CliError::new(ErrorKind::NotFound, message).hint("name a path, or a folder with --dir")
     })
 }
 
@@ -61,18 +61,48 @@ pub(crate) async fn snapshot(path: &Path) -> Result<Option<(SessionStore, Sessio
         let Some(unit) = tool.claim(disk.as_ref(), &real, &meta) else { continue };
         let mut sessions = import::snapshot(&tool, &unit, &disk).await?;
         if sessions.len() > 1 {
-            let message = format!(
-                "{}: holds {} sessions; `forkwood import` takes them into the store",
-                path.display(),
-                sessions.len()
-            );
-            return Err(CliError::new(ErrorKind::Ambiguous, message));
+            let message = format!("{}: holds {} sessions", path.display(), sessions.len());
+            let folder = path.parent().unwrap_or(Path::new(".")).display().to_string();
+            return Err(CliError::new(ErrorKind::Ambiguous, message).hint(format!(
+                "`forkwood list --dir {folder}` lists them, and with --dir each is found by its id"
+            )));
         }
         let Some(session) = sessions.pop() else { continue };
         let id = session.id().clone();
         return Ok(Some((SessionStore::new(Arc::new(session)), id)));
     }
     Ok(None)
+}
+
+/// A session that another tool knows by an id, or by the start of one, among what lies in a
+/// folder.
+pub(crate) async fn named(folder: &Path, query: &str) -> Result<Option<(SessionStore, SessionId)>> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let mut found: Vec<(Arc<dyn Tool>, Unit, String)> = Vec::new();
+    for (tool, unit) in units(folder) {
+        let Ok(sessions) = tool.open(&disk, &unit).await else { continue };
+        for session in sessions {
+            let id = session.about().source_id.to_string_lossy().into_owned();
+            if id.starts_with(query) {
+                found.push((Arc::clone(&tool), unit.clone(), id));
+            }
+        }
+    }
+    if let Some(exact) = found.iter().position(|(_, _, id)| id == query) {
+        found.swap(0, exact);
+        found.truncate(1);
+    }
+    let candidates = || {
+        let ids: Vec<&str> = found.iter().map(|(_, _, id)| id.as_str()).collect();
+        format!("{query:?} is the start of several sessions: {}", ids.join(", "))
+    };
+    if found.len() > 1 {
+        return Err(CliError::new(ErrorKind::Ambiguous, candidates()));
+    }
+    let Some((tool, unit, id)) = found.pop() else { return Ok(None) };
+    let session = import::snapshot_of(&tool, &unit, &disk, &id).await?;
+    let id = session.id().clone();
+    Ok(Some((SessionStore::new(Arc::new(session)), id)))
 }
 
 /// What lies in a folder that no dialect of the engine knows and other tools do.

@@ -66,8 +66,14 @@ pub(crate) async fn find(
     if let Some(found) = conversation(ctx, query, bridge).await? {
         return Ok(found);
     }
-    check_query(query)?;
     let place = Place::of(ctx)?;
+    if let Place::Folder(folder) | Place::Tool(_, folder) = &place
+        && !query.is_empty()
+        && let Some(found) = foreign::named(folder, query).await?
+    {
+        return Ok(found);
+    }
+    check_query(query)?;
     let store = place.open(ctx, true, bridge)?;
     match store.resolve(query).await {
         Ok(id) => Ok((store, id)),

@@ -22,9 +22,13 @@ pub mod export;
 mod fields;
 pub mod import;
 pub mod my_pi_agent;
+#[cfg(feature = "sqlite")]
+pub mod openai_agents;
 pub mod pi;
 pub mod picoclaw;
 pub mod redact;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 pub mod stats;
 mod time;
 

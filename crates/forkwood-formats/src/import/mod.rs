@@ -40,7 +40,7 @@ pub(crate) use origin::KEY as ORIGIN_KEY;
 pub use origin::{FileStamp, Origin};
 pub use report::{Outcome, Report};
 pub use run::Import;
-pub use snapshot::{Snapshot, snapshot};
+pub use snapshot::{Snapshot, snapshot, snapshot_of};
 pub(crate) use take::unplaced_label;
 pub use whole::Whole;
 
@@ -52,6 +52,8 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(agents::ClaudeCode),
         Arc::new(agents::Codex),
         Arc::new(crate::picoclaw::PicoClaw),
+        #[cfg(feature = "sqlite")]
+        Arc::new(crate::openai_agents::OpenAiAgents),
     ]
 }
 

@@ -3,11 +3,11 @@
 //! It is taken into a store in memory by the same way as by the import. What the tool writes
 //! later is not seen, and nothing can be added.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use forkwood::storage::disk::Disk;
+use forkwood::storage::disk::{Disk, Meta};
 use forkwood::storage::{
     Append, Appended, Capabilities, Cursor, Head, Listing, MemoryStorage, NewSession, Page,
     PathRead, PathStop, ReadPage, Rewrite, Rewritten, Seq, SessionFacts, SessionStorage, Stored,
@@ -17,7 +17,7 @@ use forkwood::{
     Diagnostic, EntryId, Error, Json, Result, SessionId, SessionStore, Text, Timestamp,
 };
 
-use super::{Import, Report, Tool, Unit, origin};
+use super::{Environment, ForeignSession, Import, Report, Tool, Unit, origin};
 use crate::fields::Out;
 
 /// A session of another tool in memory, read-only.
@@ -65,6 +65,58 @@ pub async fn snapshot(
             }),
         })
         .collect()
+}
+
+/// Reads one session of a unit: the one that the tool, or the import, knows by this id.
+///
+/// # Errors
+/// `not_found` where there is none, and those of reading.
+pub async fn snapshot_of(
+    tool: &Arc<dyn Tool>,
+    unit: &Unit,
+    disk: &Arc<dyn Disk>,
+    id: &str,
+) -> Result<Snapshot> {
+    let only: Arc<dyn Tool> = Arc::new(Only { tool: Arc::clone(tool), id: id.to_owned() });
+    let not_found = || Error::SessionNotFound { query: id.to_owned() };
+    snapshot(&only, unit, disk).await?.into_iter().next().ok_or_else(not_found)
+}
+
+/// A tool that knows one session.
+#[derive(Debug)]
+struct Only {
+    tool: Arc<dyn Tool>,
+    id: String,
+}
+
+#[async_trait]
+impl Tool for Only {
+    fn name(&self) -> &'static str {
+        self.tool.name()
+    }
+
+    fn places(&self, environment: &Environment<'_>) -> Vec<PathBuf> {
+        self.tool.places(environment)
+    }
+
+    fn claim(&self, disk: &dyn Disk, path: &Path, meta: &Meta) -> Option<Unit> {
+        self.tool.claim(disk, path, meta)
+    }
+
+    async fn open(
+        &self,
+        disk: &Arc<dyn Disk>,
+        unit: &Unit,
+    ) -> Result<Vec<Box<dyn ForeignSession>>> {
+        let mut sessions = self.tool.open(disk, unit).await?;
+        sessions.retain(|session| {
+            let about = session.about();
+            about.source_id == self.id.as_str()
+                || about.id.as_ref().is_some_and(|id| id.as_str() == self.id)
+        });
+        sessions.truncate(1);
+        Ok(sessions)
+    }
 }
 
 impl Snapshot {

@@ -17,6 +17,8 @@ use std::collections::{HashMap, HashSet};
 use forkwood::core::json::Object;
 use forkwood::{Block, Body, Content, Entry, Message, Role, Text, Timestamp};
 
+use crate::fields::whole_number;
+
 pub use family::{Kin, families};
 use once::Once;
 pub use usage::Spent;
@@ -263,6 +265,14 @@ impl Stats {
                     Spent::of_object(&Object::parse(info.get("last_token_usage")?).ok()?)?;
                 found.requests = 1;
                 self.once.first(&[b"codex", total.as_bytes()])?;
+            }
+            // What a turn of a branch used, which is told beside its messages.
+            Body::Custom { namespace, data, .. } if *namespace == "openai-agents.turn_usage" => {
+                let usage = data.as_object()?.get("usage")?;
+                let usage = Object::parse(usage).ok()?;
+                found.spent = Spent::of_object(&usage)?;
+                found.requests = usage.get("requests").and_then(whole_number).unwrap_or(1);
+                self.once.first(&[b"turn", &time(entry), data.get().as_bytes()])?;
             }
             _ => return None,
         }
