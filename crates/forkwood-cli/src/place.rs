@@ -70,12 +70,21 @@ pub(crate) fn own_store(ctx: &Ctx) -> Result<SessionStore> {
 
 /// `--store`, else `FORKWOOD_DIR`, else `.forkwood` of the workspace.
 pub(crate) fn store_root(ctx: &Ctx) -> PathBuf {
-    if let Some(store) = &ctx.globals.store {
-        return ctx.absolute(store);
+    match &ctx.globals.store {
+        Some(store) => ctx.absolute(store),
+        None => root_at(&ctx.folder),
     }
+}
+
+/// The store of a command that is run here without switches.
+pub(crate) fn default_root() -> PathBuf {
+    root_at(&std::env::current_dir().unwrap_or_default())
+}
+
+fn root_at(folder: &Path) -> PathBuf {
     match std::env::var_os("FORKWOOD_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => ctx.absolute(Path::new(&dir)),
-        None => workspace::find(&ctx.folder).join(workspace::FOLDER),
+        Some(dir) => std::path::absolute(&dir).unwrap_or_else(|_| dir.into()),
+        None => workspace::find(folder).join(workspace::FOLDER),
     }
 }
 

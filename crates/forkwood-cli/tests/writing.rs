@@ -430,3 +430,34 @@ fn pi_files_in_place() {
       Hello you
     ");
 }
+
+/// What `rm` advises brings the session back, run as it stands, wherever its trash is.
+#[cfg(unix)]
+#[test]
+fn the_advice_of_rm_works_as_it_stands() {
+    let sandbox = Sandbox::with_samples();
+    sandbox.put("my files/it's.jsonl", &common::data("pi.jsonl"));
+    let native = format!(".forkwood/sessions/{ID}.jsonl");
+    std::fs::create_dir_all(sandbox.path("elsewhere/.forkwood")).unwrap();
+    let absolute = sandbox.path(&native).display().to_string();
+    for (args, file) in [
+        (&["rm", "pi/pi.jsonl"][..], "pi/pi.jsonl"),
+        (&["rm", "my files/it's.jsonl"], "my files/it's.jsonl"),
+        (&["rm", ID], &native),
+        (&["-C", "elsewhere", "rm", &absolute], &native),
+        (&["--store", ".forkwood", "rm", ID], &native),
+    ] {
+        let run = sandbox.run(args);
+        assert!(run.code == 0 && !sandbox.path(file).exists(), "{args:?}: {}", run.stderr);
+        let advice = run.stderr.split('`').nth(1).unwrap();
+        let program = assert_cmd::cargo::cargo_bin("forkwood").display().to_string();
+        let line = advice.replacen("forkwood", &program, 1);
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(sandbox.path(""))
+            .env_remove("FORKWOOD_DIR")
+            .output()
+            .unwrap();
+        assert!(shell.status.success() && sandbox.path(file).exists(), "{advice}: {shell:?}");
+    }
+}

@@ -63,10 +63,18 @@ fn other_files_are_left_alone() {
         &[r#"{"type":"session_info","id":"i0","timeS"#],
         &[r#"{"type":"session_info","timestamp":1}"#],
         &["{broken", SNAP_MESSAGE],
-        &["{broken", NINE_MESSAGE],
+        &["{broken", NINE_MESSAGE, "torn"],
+        // A native one, whose ids say so.
+        &["{broken", &NINE_MESSAGE.replace("i0", "01a22ff6139b7206baf0360b1cd79ffd")],
     ] {
         assert_eq!(dialect(lines), None, "{lines:?}");
     }
+}
+
+#[test]
+fn a_lost_header_of_nine_types_is_told() {
+    assert_eq!(dialect(&["{broken", NINE_MESSAGE]), Some("my-pi-agent"));
+    assert_eq!(dialect(&["{broken", NINE_MESSAGE, NINE_MESSAGE]), Some("my-pi-agent"));
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn next(session: &Session, query: &str) -> Vec<String> {
 }
 
 /// A word for a shell.
-fn word(text: &str) -> String {
+pub(crate) fn word(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+:@%".contains(&b);
     if !text.is_empty() && text.bytes().all(plain) {
         return text.to_owned();

@@ -1,8 +1,14 @@
 //! `forkwood rm`
 
+use std::path::Path;
+
+use super::resume;
 use crate::ctx::Ctx;
 use crate::error::{Outcome, Result};
-use crate::{json, target};
+use crate::{json, place, target};
+
+/// The trash of a folder that is no store.
+const FOLDER_TRASH: &str = ".forkwood-trash";
 
 /// What to remove.
 #[derive(Debug, clap::Args)]
@@ -39,10 +45,31 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         }
         match trashed {
             Some(_) => {
-                ctx.out.done(format!("moved to the trash; `forkwood restore {id}` brings it back"))
+                let place = path.as_deref().map(|path| place_of(ctx, path)).unwrap_or_default();
+                let restore = format!("forkwood {place}restore {id}");
+                ctx.out.done(format!("moved to the trash; `{restore}` brings it back"));
             }
             None => ctx.out.done("would go to the trash"),
         }
     }
     Ok(Outcome::Done)
+}
+
+/// The switch that leads to the trash which holds a file, where `forkwood restore` alone, run here,
+/// would look in another one.
+fn place_of(ctx: &Ctx, trashed: &Path) -> String {
+    // The folder of what was deleted lies in the trash, and the trash in its store or folder.
+    let Some(trash) = trashed.parent().and_then(Path::parent) else { return String::new() };
+    let Some(root) = trash.parent() else { return String::new() };
+    let switch = match trash.file_name().is_some_and(|name| name == FOLDER_TRASH) {
+        true => "--dir",
+        false if same(root, &place::default_root()) => return String::new(),
+        false => "--store",
+    };
+    format!("{switch} {} ", resume::word(&ctx.absolute(root).to_string_lossy()))
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    one == other
+        || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }

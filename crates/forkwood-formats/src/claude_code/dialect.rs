@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use forkwood_core::entry::SessionInfo;
 use forkwood_core::json::Object;
-use forkwood_core::{Body, Entry, FoldRules, Role, Timestamp};
+use forkwood_core::{Body, Entry, FoldRules, Role};
 use forkwood_storage::jsonl::{
-    Decoded, Dialect, LineContext, LineFault, Links, Moves, ParentName, Policy, RecordHead, as_text,
+    Decoded, Dialect, LineContext, LineFault, Links, LostHeader, Moves, ParentName, Policy,
+    RecordHead, as_text,
 };
 use forkwood_storage::{Result, StorageError};
 
@@ -154,7 +155,7 @@ impl Dialect for ClaudeCode {
         Err(StorageError::unsupported(READ_ONLY))
     }
 
-    fn header_line(&self, _session_id: &str, _created: Timestamp) -> Option<String> {
+    fn header_line(&self, _lost: &LostHeader<'_>) -> Option<String> {
         None
     }
 }

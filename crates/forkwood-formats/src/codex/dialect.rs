@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use forkwood_core::{Entry, EntryKind, FoldRules, Timestamp};
+use forkwood_core::{Entry, EntryKind, FoldRules};
 use forkwood_storage::jsonl::{
-    Decoded, Dialect, LineContext, LineFault, Links, Moves, ParentName, Policy, RecordHead, as_text,
+    Decoded, Dialect, LineContext, LineFault, Links, LostHeader, Moves, ParentName, Policy,
+    RecordHead, as_text,
 };
 use forkwood_storage::{Result, StorageError};
 
@@ -120,7 +121,7 @@ impl Dialect for Codex {
         Err(StorageError::unsupported(READ_ONLY))
     }
 
-    fn header_line(&self, _session_id: &str, _created: Timestamp) -> Option<String> {
+    fn header_line(&self, _lost: &LostHeader<'_>) -> Option<String> {
         None
     }
 }

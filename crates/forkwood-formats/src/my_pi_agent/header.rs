@@ -9,7 +9,8 @@ use forkwood_core::{
     Body, DiagnosticKind, Entry, EntryKind, FoldRules, Lane, Role, Text, Timestamp,
 };
 use forkwood_storage::jsonl::{
-    Decoded, Dialect, LineContext, LineFault, Moves, ParentName, Policy, RecordHead, as_text,
+    Decoded, Dialect, LineContext, LineFault, LostHeader, Moves, ParentName, Policy, RecordHead,
+    as_text,
 };
 use forkwood_storage::{Result, StorageError};
 
@@ -129,7 +130,7 @@ impl Dialect for HeaderFile {
         ))
     }
 
-    fn header_line(&self, _session_id: &str, _created: Timestamp) -> Option<String> {
+    fn header_line(&self, _lost: &LostHeader<'_>) -> Option<String> {
         None
     }
 }

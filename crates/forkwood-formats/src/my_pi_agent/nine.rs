@@ -10,8 +10,8 @@ use forkwood_core::{
 };
 use forkwood_storage::jsonl::quick::{Quick, QuickParent};
 use forkwood_storage::jsonl::{
-    Decoded, Dialect, LineContext, LineFault, Moves, ParentName, Policy, RecordHead, as_text,
-    decode_native,
+    Decoded, Dialect, LineContext, LineFault, LostHeader, Moves, ParentName, Policy, RecordHead,
+    as_text, decode_native,
 };
 use forkwood_storage::{Result, StorageError};
 
@@ -204,14 +204,24 @@ impl Dialect for NineTypes {
         encode::entry(entry).map(Some)
     }
 
-    fn header_line(&self, session_id: &str, created: Timestamp) -> Option<String> {
+    fn header_line(&self, lost: &LostHeader<'_>) -> Option<String> {
         let mut out = Out::default();
-        out.str("id", session_id)
-            .raw("timestamp", &created.to_string())
+        // Its header is an entry, whose id is the session's.
+        out.str("id", lost.root.map_or(lost.session_id, EntryId::as_str))
+            .raw("timestamp", &lost.created.to_string())
             .str("type", "session_info")
-            .raw("createdAt", &created.to_string())
+            .raw("createdAt", &lost.created.to_string())
             .raw("metadata", "{}");
         (!self.tau).then(|| out.finish())
+    }
+
+    fn is_header(&self, record: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(record);
+        Object::parse(&text).is_ok_and(|object| {
+            let tag = object.text("type").unwrap_or_default();
+            EntryKind::from_tag(tag.as_str().unwrap_or_default()) == EntryKind::SessionInfo
+                && object.text("id").is_some_and(|id| !id.is_empty())
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forkwood_core::entry::SessionInfo;
 use forkwood_core::json::{self, JsonKind, Object};
-use forkwood_core::{EntryId, EntryKind, Json, Text, Timestamp};
+use forkwood_core::{Diagnostic, DiagnosticKind, EntryId, EntryKind, Json, Text, Timestamp};
 use forkwood_storage::FloorRule;
 use forkwood_storage::jsonl::{FileStart, Header, Recognised, either};
 
@@ -16,12 +16,13 @@ use crate::time::parse_iso;
 const HEADER_FILE: &str = "its program keeps the current entry in the header and writes the file \
                            whole at each step, over what others append; fork it into a new \
                            session to go on from here";
+const NO_HEADER: &str = "its header line is damaged; `forkwood check --repair` writes a new one";
 const TAU: &str = "it is a session of Tau; fork it into a new session to go on from here";
 
 pub(crate) fn recognise(start: &FileStart<'_>) -> Option<Recognised> {
     let (_, first) = start.lines.first()?;
     let text = String::from_utf8_lossy(first);
-    let object = Object::parse(&text).ok()?;
+    let Ok(object) = Object::parse(&text) else { return headless(start) };
     if is_header(&object) {
         return Some(header_file(&object));
     }
@@ -112,6 +113,51 @@ fn nine_types(object: &Object<'_>, start: &FileStart<'_>) -> Option<Recognised> 
     };
     let settled = timestamp.filter(|_| facade).and_then(seconds);
     Some(Recognised { header, dialect: Arc::new(NineTypes { facade, settled, tau }) })
+}
+
+/// A nine-type file whose first line is damaged: all lines after it are plainly entries of it. Tau's
+/// are not: a new header would not say which of its versions wrote them.
+fn headless(start: &FileStart<'_>) -> Option<Recognised> {
+    let (number, _) = start.lines.first()?;
+    let rest = start.lines.get(1..).filter(|rest| !rest.is_empty())?;
+    let entry = |line: &[u8]| {
+        let text = String::from_utf8_lossy(line);
+        Object::parse(&text).is_ok_and(|object| {
+            let tag = object.text("type").unwrap_or_default();
+            let kind = EntryKind::from_tag(tag.as_str().unwrap_or_default());
+            kind != EntryKind::Unknown
+                && object.text("id").is_some_and(|id| !id.is_empty())
+                && object.get("timestamp").and_then(seconds).is_some()
+                && !["id", "parentId", "parent_id"].iter().any(|key| is_native_id(&object, key))
+        })
+    };
+    if !rest.iter().all(|(_, line)| entry(line) && !of_tau(line)) {
+        return None;
+    }
+    let message = "the header line cannot be read; the entries after it can";
+    // The first entry hangs from the header, whose id is the session's.
+    let (_, second) = rest.first()?;
+    let second = String::from_utf8_lossy(second);
+    let parent = Object::parse(&second)
+        .ok()
+        .and_then(|object| either(&object, "parentId", "parent_id").and_then(json::text_of));
+    let header = Header {
+        session_id: parent.unwrap_or_default(),
+        floor: FloorRule::Strict(None),
+        read_only: Some(NO_HEADER.into()),
+        diagnostics: vec![Diagnostic::new(DiagnosticKind::NoHeader, message).at(*number, 0)],
+        ..Header::default()
+    };
+    let dialect = NineTypes { facade: false, settled: None, tau: false };
+    Some(Recognised { header, dialect: Arc::new(dialect) })
+}
+
+/// Whether a field holds an id of the native format's: a UUID of version 7 without dashes.
+fn is_native_id(object: &Object<'_>, key: &str) -> bool {
+    object.text(key).is_some_and(|id| {
+        let id = id.as_str().unwrap_or_default().as_bytes();
+        id.len() == 32 && id[12] == b'7' && id.iter().all(u8::is_ascii_hexdigit)
+    })
 }
 
 /// Seconds since 1970, as a number or the digits of one.

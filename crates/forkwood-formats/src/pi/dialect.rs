@@ -1,14 +1,19 @@
 //! The dialects of Pi's files of versions 1 to 3.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
+use forkwood_core::json::Object;
 use forkwood_core::{Body, Draft, Entry, FoldRules, Lane, Timestamp};
 use forkwood_storage::jsonl::{
-    Decoded, Dialect, IdStyle, LineContext, LineFault, Policy, RecordHead, as_text,
+    Decoded, Dialect, IdStyle, LineContext, LineFault, LostHeader, Policy, RecordHead, as_text,
 };
 use forkwood_storage::{Result, StorageError};
 
 use super::decode::Given;
 use super::kept::{Kept, kept};
 use super::migrate::V1Ids;
+use super::place::cwd_of_folder;
 use super::{Flavour, decode, encode, heads, migrate};
 use crate::fields::Out;
 
@@ -133,7 +138,7 @@ impl Dialect for PiDialect {
         super::message::said_at(entry).or(entry.timestamp)
     }
 
-    fn header_line(&self, session_id: &str, created: Timestamp) -> Option<String> {
+    fn header_line(&self, lost: &LostHeader<'_>) -> Option<String> {
         let mut out = Out::default();
         out.str("type", "session");
         // The version says how the entries after it are to be read.
@@ -146,8 +151,20 @@ impl Dialect for PiDialect {
                 out.raw("version", "3");
             }
         }
-        out.str("id", session_id).str("timestamp", &crate::time::iso(created));
+        out.str("id", lost.session_id).str("timestamp", &crate::time::iso(lost.created));
+        let folder = lost.path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
+        if let Some(cwd) = folder.and_then(|name| cwd_of_folder(name, &Path::is_dir)) {
+            out.str("cwd", &cwd);
+        }
         Some(out.finish())
+    }
+
+    fn is_header(&self, record: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(record);
+        Object::parse(&text).is_ok_and(|object| {
+            object.text("type").is_some_and(|tag| tag == "session")
+                && object.text("id").is_some_and(|id| !id.is_empty())
+        })
     }
 
     fn migrate(

@@ -31,6 +31,28 @@ pub fn folder_for_cwd(cwd: &str) -> String {
     format!("--{}--", inner.replace(['/', '\\', ':'], "-"))
 }
 
+/// The working folder that the name of a folder stands for. Where the name has several readings,
+/// the one whose folders are there (`is_folder`), and else the one with the most folders in it.
+pub fn cwd_of_folder(name: &str, is_folder: &dyn Fn(&Path) -> bool) -> Option<String> {
+    let inner = name.strip_prefix("--")?.strip_suffix("--")?;
+    // A drive, or a name of its own with a dash at its edge: no reading is likely enough.
+    if inner.is_empty() || inner.split('-').any(str::is_empty) {
+        return None;
+    }
+    let parts: Vec<&str> = inner.split('-').collect();
+    let mut path = PathBuf::from("/");
+    let mut at = 0;
+    while at < parts.len() {
+        let there = (at + 1..=parts.len())
+            .rev()
+            .find(|end| is_folder(&path.join(parts[at..*end].join("-"))));
+        let end = there.unwrap_or(at + 1);
+        path.push(parts[at..end].join("-"));
+        at = end;
+    }
+    path.to_str().map(str::to_owned)
+}
+
 /// The name of a session file: its time, then its id.
 pub fn file_name(session_id: &str, created: forkwood_core::Timestamp) -> String {
     format!("{}_{session_id}.jsonl", crate::time::iso(created).replace([':', '.'], "-"))
@@ -50,7 +72,7 @@ fn expand(home: &Path, path: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{default_sessions_dir, file_name, folder_for_cwd, is_flat};
+    use super::{cwd_of_folder, default_sessions_dir, file_name, folder_for_cwd, is_flat};
     use forkwood_core::Timestamp;
     use std::path::Path;
 
@@ -64,6 +86,24 @@ mod tests {
         assert_eq!(dir(Some("/a"), Some("~")), Path::new("/home/me"));
         assert_eq!(dir(None, Some("~other/x")), Path::new("~other/x"));
         assert!(is_flat(Some("/s")) && !is_flat(Some("")) && !is_flat(None));
+    }
+
+    #[test]
+    fn reads_folders_back() {
+        let there =
+            |path: &Path| ["/home", "/home/my-app"].iter().any(|dir| path == Path::new(dir));
+        for (name, cwd) in [
+            ("--home-my-app-src--", Some("/home/my-app/src")),
+            ("--home-me-app--", Some("/home/me/app")),
+            ("--x--", Some("/x")),
+            ("--C--Users-me--", None),
+            ("----", None),
+            ("sessions", None),
+        ] {
+            let found = cwd_of_folder(name, &there);
+            assert_eq!(found.as_deref(), cwd, "{name}");
+            assert!(found.is_none_or(|cwd| folder_for_cwd(&cwd) == name));
+        }
     }
 
     #[test]

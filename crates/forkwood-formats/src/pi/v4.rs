@@ -15,8 +15,8 @@ use forkwood_core::{
     Timestamp,
 };
 use forkwood_storage::jsonl::{
-    Decoded, Dialect, Header, LineContext, LineFault, Moves, ParentName, Policy, Recognised,
-    RecordHead, as_text,
+    Decoded, Dialect, Header, LineContext, LineFault, LostHeader, Moves, ParentName, Policy,
+    Recognised, RecordHead, as_text,
 };
 use forkwood_storage::{FloorRule, Result, StorageError};
 
@@ -139,7 +139,7 @@ impl Dialect for PiLog {
         Err(StorageError::unsupported(READ_ONLY))
     }
 
-    fn header_line(&self, _session_id: &str, _created: Timestamp) -> Option<String> {
+    fn header_line(&self, _lost: &LostHeader<'_>) -> Option<String> {
         None
     }
 }

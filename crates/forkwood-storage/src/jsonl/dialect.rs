@@ -197,7 +197,13 @@ pub trait Dialect: Send + Sync + fmt::Debug {
     }
 
     /// A new header line for a file that lost its own, if the format has header lines.
-    fn header_line(&self, session_id: &str, created: Timestamp) -> Option<String>;
+    fn header_line(&self, lost: &LostHeader<'_>) -> Option<String>;
+
+    /// Whether a record, found behind a fragment on the first line, is the header of a file.
+    fn is_header(&self, record: &[u8]) -> bool {
+        let _ = record;
+        false
+    }
 
     /// For a file of an old version, which is rewritten before the first append: one line as the
     /// owner's migration would write it. `None`: this file needs no migration.
@@ -214,6 +220,20 @@ pub trait Dialect: Send + Sync + fmt::Debug {
     fn needs_migration(&self) -> bool {
         false
     }
+}
+
+/// What is still known of a header that was lost.
+#[derive(Clone, Copy, Debug)]
+pub struct LostHeader<'a> {
+    /// The id by which the session is known, out of the file's name.
+    pub session_id: &'a str,
+    /// When the session was made: by the file's name, else by its first entry.
+    pub created: Timestamp,
+    /// Where the file lies.
+    pub path: &'a std::path::Path,
+    /// The entry that the first one names as its parent, and that is not there: in formats whose
+    /// header is an entry, the header's id.
+    pub root: Option<&'a EntryId>,
 }
 
 /// What a format can hold.

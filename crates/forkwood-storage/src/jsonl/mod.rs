@@ -24,6 +24,7 @@ mod plan;
 mod pointer;
 pub mod quick;
 mod recognise;
+mod repair;
 mod rewrite;
 mod salvage;
 mod scan;
@@ -33,8 +34,8 @@ mod trash;
 mod watch;
 
 pub use dialect::{
-    Decoded, Dialect, FileStart, Format, Header, IdStyle, LineContext, LineFault, Links, Moves,
-    ParentName, Policy, Recognised, RecordHead,
+    Decoded, Dialect, FileStart, Format, Header, IdStyle, LineContext, LineFault, Links,
+    LostHeader, Moves, ParentName, Policy, Recognised, RecordHead,
 };
 pub use native::{NAME as NATIVE, Native, VERSION, as_text, decode_native, either};
 pub use options::JsonlOptions;

@@ -12,8 +12,8 @@ use forkwood_core::{
 use memchr::memmem::Finder;
 
 use super::dialect::{
-    Decoded, FileStart, Format, Header, IdStyle, LineContext, LineFault, Moves, ParentName, Policy,
-    Recognised, RecordHead,
+    Decoded, FileStart, Format, Header, IdStyle, LineContext, LineFault, LostHeader, Moves,
+    ParentName, Policy, Recognised, RecordHead,
 };
 use super::quick::{Quick, QuickParent};
 use crate::Result;
@@ -160,23 +160,31 @@ impl super::dialect::Dialect for Native {
         Ok(Some(codec::encode(entry)))
     }
 
-    fn header_line(&self, session_id: &str, created: Timestamp) -> Option<String> {
+    fn header_line(&self, lost: &LostHeader<'_>) -> Option<String> {
         let info = forkwood_core::entry::SessionInfo {
-            session_id: Some(session_id.into()),
+            session_id: Some(lost.session_id.into()),
             version: Some(VERSION),
-            created_at: Some(created),
+            created_at: Some(lost.created),
             ..Default::default()
         };
         let entry = Entry {
-            id: session_id.into(),
+            id: lost.root.cloned().unwrap_or_else(|| lost.session_id.into()),
             parent_id: None,
-            timestamp: Some(created),
+            timestamp: Some(lost.created),
             lane: forkwood_core::Lane::main(),
             more: 0,
             body: info.into(),
             extra: Vec::new(),
         };
         Some(codec::encode(&entry))
+    }
+
+    fn is_header(&self, record: &[u8]) -> bool {
+        let decoded = codec::decode(&String::from_utf8_lossy(record), &mut Reader::lossless());
+        decoded.is_ok_and(|entry| match entry.body {
+            Body::SessionInfo(info) => info.version.is_some() && info.session_id.is_some(),
+            _ => false,
+        })
     }
 }
 

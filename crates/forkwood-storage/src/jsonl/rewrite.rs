@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use forkwood_core::entry::codec;
-use forkwood_core::{Body, DiagnosticKind, EntryId, EntryKind, Timestamp};
+use forkwood_core::{Body, DiagnosticKind, EntryId, EntryKind};
 
 use super::dialect::LineContext;
 use super::file::{SessionFile, damaged};
 use super::frame::{Frames, trim};
 use super::index::NONE;
-use super::salvage;
 use super::scan::{Tail, line_of};
 use crate::disk::{read_from, write_whole};
 use crate::{Result, Rewritten, StorageError, new_generation};
@@ -55,7 +54,7 @@ impl SessionFile {
 
     /// Puts whole new content in the place of the file, and keeps the old one beside it, for its
     /// owner only like all that is written here.
-    fn replace_keeping(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf> {
+    pub(super) fn replace_keeping(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf> {
         let kept = self.keep_copy(what)?;
         self.replace(bytes)?;
         self.make_private(&kept);
@@ -357,124 +356,4 @@ impl SessionFile {
         }
         Ok(keep)
     }
-
-    /// Repairs what can be repaired without losing anything that can be read.
-    pub(super) fn repair(&mut self, now: Timestamp) -> Result<Rewritten> {
-        self.go_full()?;
-        let before = (u64::from(self.index.len()), self.meta.len);
-        let mut done = Rewritten {
-            entries: before_after(before.0),
-            bytes: before_after(before.1),
-            ..Rewritten::default()
-        };
-        let findings = self.findings();
-        let has = |kind| findings.iter().any(|finding| finding.kind == kind);
-        let headless = has(DiagnosticKind::NoHeader);
-        if headless || has(DiagnosticKind::Salvaged) || self.has_glued_nuls() {
-            let out = self.reframed(headless, now, &mut done.actions)?;
-            done.backup = Some(self.replace_keeping("repair", &out)?);
-        }
-        match self.progress.tail {
-            Tail::Clean => {}
-            Tail::Torn(offset) if self.dialect.policy().cut_torn_tail => {
-                self.cut_tail(offset)?;
-                done.actions.push(format!(
-                    "cut the torn tail at offset {offset} and kept its bytes beside the file"
-                ));
-            }
-            Tail::Torn(_) | Tail::Unterminated => {
-                let writer = self
-                    .disk
-                    .open_append(&self.path)
-                    .map_err(|e| StorageError::write(&self.path, "open for writing", e))?;
-                let written = writer.append(b"\n").and_then(|_| writer.sync());
-                written.map_err(|e| StorageError::write(&self.path, "append", e))?;
-                self.refresh()?;
-                done.actions.push("wrote the missing line end after the last line".to_owned());
-            }
-        }
-        done.entries.1 = u64::from(self.index.len());
-        done.bytes.1 = self.meta.len;
-        Ok(done)
-    }
-
-    fn has_glued_nuls(&self) -> bool {
-        self.index
-            .all_findings()
-            .iter()
-            .any(|f| f.kind == DiagnosticKind::NulRun && f.message.contains("share this line"))
-    }
-
-    /// The file with a header where it lost its own, and each record on a line of its own. What
-    /// cannot be read keeps a line of its own, too.
-    fn reframed(
-        &self,
-        headless: bool,
-        now: Timestamp,
-        actions: &mut Vec<String>,
-    ) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
-        if headless {
-            let header = self.dialect.header_line(self.id.as_str(), now).ok_or_else(|| {
-                StorageError::unsupported(format!(
-                    "{}: its format has no header line to write",
-                    self.path.display()
-                ))
-            })?;
-            out.extend_from_slice(header.as_bytes());
-            out.push(b'\n');
-            actions.push(format!("wrote a new header with the id {}", self.id));
-        }
-        let mut frames = Frames::new(self.file.as_ref(), 0, self.meta.len, 1);
-        while let Some((frame, _)) =
-            frames.next().map_err(|e| StorageError::io(&self.path, "read", e))?
-        {
-            let line = read_from(self.file.as_ref(), frame.offset, frame.len)
-                .map_err(|e| StorageError::io(&self.path, "read", e))?;
-            if headless && frame.number == 1 && self.is_damaged_header(&line) {
-                actions.push("left the damaged header line out; it is in the backup".to_owned());
-                continue;
-            }
-            let spans = match forkwood_core::json::is_valid(&line) {
-                true => Vec::new(),
-                false => salvage::records(&line),
-            };
-            if spans.len() > 1 {
-                actions.push(format!(
-                    "put the records that share line {} on lines of their own",
-                    frame.number
-                ));
-            }
-            let mut from = 0;
-            for span in spans {
-                if span.start > from {
-                    out.extend_from_slice(&line[from..span.start]);
-                    out.push(b'\n');
-                    actions.push(format!(
-                        "put the record behind a fragment on line {} on a line of its own",
-                        frame.number
-                    ));
-                }
-                out.extend_from_slice(&line[span.clone()]);
-                from = span.end;
-                if from < line.len() {
-                    out.push(b'\n');
-                }
-            }
-            out.extend_from_slice(&line[from..]);
-            if frame.terminated {
-                out.push(b'\n');
-            }
-        }
-        Ok(out)
-    }
-
-    /// Whether the first line is what is left of a header, and no entry.
-    fn is_damaged_header(&self, line: &[u8]) -> bool {
-        self.index.recs().first().is_none_or(|rec| rec.line > 1) && !line.is_empty()
-    }
-}
-
-fn before_after(value: u64) -> (u64, u64) {
-    (value, value)
 }
