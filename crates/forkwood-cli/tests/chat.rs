@@ -202,6 +202,10 @@ fn compact_sums_up_and_the_talk_goes_on() {
     assert_eq!(said.len(), 3);
     assert!(said[0].contains("Previous conversation summary"), "{said:?}");
     assert!(sandbox.ok(&["tree", &session(&done), "--json"]).contains(&entry));
+    // A summary asks for no answer.
+    let after = events(&sandbox, &[], "one\n/compact\n/resume\n");
+    assert_eq!(all(&after, "sessions").len(), 1);
+    assert_eq!(all(&after, "end").len(), 1, "{after:?}");
     let nothing = chat(&sandbox, &["--json"], "/compact\n");
     assert_eq!(nothing.code, 1);
     assert!(nothing.stderr.contains("nothing_to_compact"), "{}", nothing.stderr);
@@ -298,4 +302,17 @@ fn files_of_pi_are_talked_in_where_they_lie() {
         .map(|line| line["type"].as_str().unwrap())
         .collect();
     assert_eq!(types, ["model_change", "message", "message"]);
+}
+
+#[test]
+fn what_is_no_text_in_a_pipe_is_told_as_an_event_too() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command();
+    command.args(["chat", "--provider", "scripted", "--json"]).write_stdin(b"one\n\xff\n");
+    let run = command.output().unwrap();
+    assert_eq!(run.status.code(), Some(1));
+    let stdout = String::from_utf8(run.stdout).unwrap();
+    let last = stdout.lines().last().unwrap();
+    assert!(last.contains(r#""event":"error","kind":"invalid""#), "{last}");
+    assert!(stdout.contains("You said: one"), "what was said before is answered");
 }

@@ -23,6 +23,8 @@ pub(super) enum Line {
     Text(String),
     /// Ctrl-C at the prompt.
     Interrupted,
+    /// What was typed is no text.
+    Garbled,
     /// Nothing more comes.
     End,
 }
@@ -113,6 +115,10 @@ fn edit(asked: &Receiver<()>, told: &UnboundedSender<Result<Line>>) {
             }
             Err(ReadlineError::Eof) => Ok(Line::End),
             Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
+            // A key of another encoding, or a cat on the keyboard, ends no talk.
+            Err(ReadlineError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+                Ok(Line::Garbled)
+            }
             Err(error) => Err(failed(&error)),
         };
         if told.send(line).is_err() {

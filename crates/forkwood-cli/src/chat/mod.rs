@@ -86,13 +86,26 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
             (None, None) => return Err(stopped_error()),
         };
         let line = tokio::select! {
-            line = reader.next() => line?,
+            line = reader.next() => line,
             () = waiting.next() => return Err(stopped_error()),
+        };
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => {
+                if ctx.json() {
+                    events::error(ctx, &error)?;
+                }
+                return Err(error);
+            }
         };
         let text = match line {
             Line::End => break,
             Line::Interrupted => {
                 ctx.out.aside(style::DIM, "/quit or Ctrl-D ends the chat");
+                continue;
+            }
+            Line::Garbled => {
+                ctx.out.note("what was typed is not UTF-8; the line was left out");
                 continue;
             }
             Line::Text(text) if text.trim().is_empty() => continue,

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use forkwood::Role;
+use forkwood::{Body, Role};
 use forkwood_agent::{AgentError, Handle, RunOutcome, RunStop};
 
 use crate::ctx::Ctx;
@@ -57,13 +57,24 @@ impl Chat {
             // A summary that a dead process waited for: it is noted that it never came.
             self.agent.resume().await?;
         }
-        let context = self.agent.session().context().await?;
-        let waits = |role: &Role| matches!(role, Role::User | Role::Tool);
-        if context.messages().last().is_some_and(|last| waits(&last.role)) {
+        if self.waits().await? {
             return self.turn(ctx, Start::Proceed).await;
         }
         self.newest(ctx).await?;
         Ok(Next::GoOn)
+    }
+
+    /// Whether the last thing said waits for an answer. A summary does not.
+    async fn waits(&self) -> Result<bool> {
+        let session = self.agent.session();
+        let context = session.context().await?;
+        let (Some(last), Some(entry)) = (context.messages().last(), context.entry_ids().last())
+        else {
+            return Ok(false);
+        };
+        let body = session.get(entry).await?.entry.body;
+        let summary = matches!(body, Body::Compaction(_) | Body::BranchSummary { .. });
+        Ok(!summary && matches!(last.role, Role::User | Role::Tool))
     }
 
     async fn turn(&mut self, ctx: &mut Ctx, start: Start) -> Result<Next> {
