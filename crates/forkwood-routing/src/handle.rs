@@ -57,6 +57,7 @@ pub struct Handled {
     /// The canonical key of the conversation.
     pub session_key: String,
     /// The session that holds it; `None` where it is kept in no session.
+    #[serde(rename = "session")]
     pub session_id: Option<String>,
     /// The older conversation whose history was taken over now, if one was.
     pub promoted_from: Option<String>,

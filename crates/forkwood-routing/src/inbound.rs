@@ -1,5 +1,6 @@
 //! A message as it comes in.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -113,13 +114,15 @@ const OF_MESSAGE: &[&str] =
 
 impl Inbound {
     /// Reads one from JSON. The fields of `context` may also stand in the message itself, where
-    /// it has no `context`. `null` stands for an empty field.
+    /// it has no `context`. `null` stands for an empty field, U+FFFD for half a surrogate pair, as
+    /// in Go.
     ///
     /// # Errors
     /// [`Error::Inbound`] names a field that is not known, or whose value is of another type.
     pub fn from_json(text: &str) -> Result<Self> {
         let refused = |cause: serde_json::Error| Error::Inbound { message: cause.to_string() };
-        let mut given: Map<String, Value> = serde_json::from_str(text).map_err(refused)?;
+        let mut given: Map<String, Value> =
+            serde_json::from_str(&without_halves(text)).map_err(refused)?;
         if !given.contains_key("context") {
             let (message, context) = given
                 .into_iter()
@@ -131,12 +134,68 @@ impl Inbound {
         if let Some(Value::Object(context)) = given.get_mut("context") {
             context.retain(|_, value| !value.is_null());
         }
-        serde_json::from_value(Value::Object(given)).map_err(refused)
+        let value = Value::Object(given);
+        serde_json::from_value(value.clone()).map_err(|cause| match wrong_field(&value) {
+            Some(field) => Error::Inbound { message: format!("`{field}`: {cause}") },
+            None => refused(cause),
+        })
     }
 
     /// Whether it comes from the bot itself, so that it runs on the agent's main session.
     pub fn is_system(&self) -> bool {
         lower(self.context.channel.trim()) == SYSTEM
+    }
+}
+
+/// The field whose value is of another type than it should be.
+fn wrong_field(message: &Value) -> Option<String> {
+    let fails = |value: Value| serde_json::from_value::<Inbound>(value).is_err();
+    for (name, value) in message.as_object()? {
+        let Value::Object(context) = value else {
+            if fails(serde_json::json!({ name: value })) {
+                return Some(name.clone());
+            }
+            continue;
+        };
+        for (inner, value) in context {
+            if fails(serde_json::json!({ name: { inner: value } })) {
+                return Some(format!("{name}.{inner}"));
+            }
+        }
+    }
+    None
+}
+
+/// JSON in which half a surrogate pair, which programs that cut text leave, is U+FFFD.
+fn without_halves(json: &str) -> Cow<'_, str> {
+    let unit = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        digits.bytes().all(|b| b.is_ascii_hexdigit()).then_some(())?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut out = String::new();
+    let (mut from, mut at) = (0, 0);
+    while let Some(found) = json[at..].find('\\') {
+        at += found;
+        let second = |at| unit(at).is_some_and(|low| (0xDC00..0xE000).contains(&low));
+        match unit(at) {
+            Some(high) if (0xD800..0xDC00).contains(&high) && second(at + 6) => at += 12,
+            Some(half) if (0xD800..0xE000).contains(&half) => {
+                out.push_str(&json[from..at]);
+                out.push_str("\\ufffd");
+                at += 6;
+                from = at;
+            }
+            // Whatever is escaped is one character, of any length.
+            _ => at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8),
+        }
+    }
+    match from {
+        0 => Cow::Borrowed(json),
+        from => {
+            out.push_str(&json[from..]);
+            Cow::Owned(out)
+        }
     }
 }
 

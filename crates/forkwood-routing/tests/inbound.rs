@@ -49,11 +49,36 @@ fn what_is_not_known_is_named() {
         (r#"{"channel": "x", "chanel": "y"}"#, "chanel"),
         (r#"{"context": {}, "channel": "x"}"#, "channel"),
         (r#"{"context": {"mentioned": "yes"}}"#, "bool"),
+        (r#"{"channel": 5}"#, "`context.channel`: invalid type: integer"),
+        (r#"{"context": {"channel": "x"}, "media": "y"}"#, "`media`: invalid type"),
+        (r#"{"context": "x"}"#, "`context`: invalid type"),
         ("[]", "map"),
         ("", "EOF"),
     ] {
         let message = Inbound::from_json(text).unwrap_err().to_string();
         assert!(message.contains(named), "{text}: {message}");
+    }
+}
+
+#[test]
+fn half_a_character_is_taken_as_go_takes_it() {
+    for (json, text) in [
+        (r"a\ud83d", "a\u{fffd}"),
+        (r"\ude00b", "\u{fffd}b"),
+        (r"\ud83d\ude00", "\u{1f600}"),
+        (r"\ud83d\ud83d\ude00", "\u{fffd}\u{1f600}"),
+        (r"\\ud83d", r"\ud83d"),
+        (r"\\\ud83d\n", "\\\u{fffd}\n"),
+        (r"\ud83d\u0041", "\u{fffd}A"),
+        ("\u{e9}\\u00e9", "\u{e9}\u{e9}"),
+    ] {
+        let message = Inbound::from_json(&format!(r#"{{"content": "{json}"}}"#)).unwrap();
+        assert_eq!(message.content, text, "{json}");
+    }
+    for broken in
+        [r#"{"content": "\ud8"#, r#"{"content": "\"#, r#"{"content": "\u+123"}"#, "\\\u{e9}"]
+    {
+        Inbound::from_json(broken).unwrap_err();
     }
 }
 

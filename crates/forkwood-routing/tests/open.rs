@@ -100,10 +100,20 @@ async fn the_bot_answers_without_its_store_and_later_remembers() {
     let desk = handler(opened, &folder, &provider);
     let handled = desk.handle(&inbound("7", "q1")).await.unwrap();
     assert_eq!(
-        (handled.reply.as_str(), handled.session_id, handled.entry_ids.len()),
+        (handled.reply.as_str(), handled.session_id.clone(), handled.entry_ids.len()),
         ("a1", None, 0)
     );
     assert_eq!(handled.session_key, key);
+    // As the answer of a server.
+    let json = serde_json::to_value(&handled).unwrap();
+    assert_eq!(
+        (&json["sessionKey"], &json["session"]),
+        (&key.as_str().into(), &serde_json::Value::Null)
+    );
+    assert_eq!(
+        (&json["reply"], &json["stop"], &json["agentId"]),
+        (&"a1".into(), &"done".into(), &"main".into())
+    );
     desk.handle(&inbound("7", "q2")).await.unwrap();
     assert_eq!(
         lines(&provider.requests()[2].input.view.messages),
