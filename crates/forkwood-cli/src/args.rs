@@ -93,6 +93,12 @@ pub(crate) enum Tool {
     Picoclaw,
     /// OpenAI Agents SDK: its databases lie where the program wants them; name a path
     OpenaiAgents,
+    /// Files with requests to OpenAI's chat completions, given by path
+    OpenaiChat,
+    /// Files with requests to OpenAI's responses, given by path
+    OpenaiResponses,
+    /// Files with requests to Anthropic's messages, given by path
+    Anthropic,
 }
 
 impl Tool {
@@ -105,6 +111,9 @@ impl Tool {
             Tool::Codex => "codex",
             Tool::Picoclaw => "picoclaw",
             Tool::OpenaiAgents => "openai-agents",
+            Tool::OpenaiChat => "openai-chat",
+            Tool::OpenaiResponses => "openai-responses",
+            Tool::Anthropic => "anthropic",
         }
     }
 }

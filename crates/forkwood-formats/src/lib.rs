@@ -29,6 +29,7 @@ pub mod picoclaw;
 pub mod redact;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod requests;
 pub mod stats;
 mod time;
 

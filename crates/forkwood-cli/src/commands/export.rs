@@ -78,6 +78,18 @@ enum Format {
     Pi,
     /// A session of my-pi-agent
     MyPiAgent,
+    /// A session of Claude Code
+    Claude,
+    /// A rollout of Codex
+    Codex,
+    /// A conversation of PicoClaw, two files
+    Picoclaw,
+    /// A request to OpenAI's chat completions: what a model would be sent
+    OpenaiChat,
+    /// The same to OpenAI's responses
+    OpenaiResponses,
+    /// The same to Anthropic's messages
+    Anthropic,
 }
 
 impl Format {
@@ -88,6 +100,12 @@ impl Format {
             Format::Json => Target::Json,
             Format::Pi => Target::Pi,
             Format::MyPiAgent => Target::MyPiAgent,
+            Format::Claude => Target::Claude,
+            Format::Codex => Target::Codex,
+            Format::Picoclaw => Target::PicoClaw,
+            Format::OpenaiChat => Target::OpenAiChat,
+            Format::OpenaiResponses => Target::OpenAiResponses,
+            Format::Anthropic => Target::Anthropic,
         })
     }
 }

@@ -103,7 +103,7 @@ fn elements(raw: &str) -> Option<Vec<&str>> {
 }
 
 /// The result of a tool. What it says besides stands in the metadata for the moment.
-fn result(block: &str) -> Message {
+pub(crate) fn result(block: &str) -> Message {
     let mut fields = Fields::new(Object::parse(block).unwrap_or_default(), "result");
     fields.skip(&["type"]);
     let content = content(fields.object().get("content"));

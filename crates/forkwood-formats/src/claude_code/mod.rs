@@ -28,7 +28,7 @@ mod decode;
 mod dialect;
 mod info;
 mod line;
-mod message;
+pub(crate) mod message;
 mod parts;
 pub mod place;
 mod recognise;

@@ -22,7 +22,7 @@ use forkwood_storage::jsonl::{FileStart, Format, IdStyle, Policy, Recognised};
 
 mod decode;
 mod dialect;
-mod item;
+pub(crate) mod item;
 mod line;
 pub mod place;
 mod recognise;

@@ -14,13 +14,25 @@
 
 use forkwood::Result;
 
+mod anthropic;
+mod claude;
+mod claude_blocks;
+mod claude_line;
+mod codex;
+mod items;
 mod loss;
 mod my_pi_agent;
 mod native;
+mod openai_chat;
+mod openai_responses;
 mod pi;
+mod picoclaw;
 mod source;
 mod told;
 mod tree;
+
+pub(crate) use openai_chat::THOUGHTS;
+pub(crate) use openai_responses::OWN as OPENAI;
 
 pub use loss::{Loss, LossReport, What};
 pub use source::{Scope, Source, gather};
@@ -37,11 +49,34 @@ pub enum Target {
     Pi,
     /// my-pi-agent's files of nine entry types.
     MyPiAgent,
+    /// Claude Code's session files.
+    Claude,
+    /// Codex's rollouts.
+    Codex,
+    /// PicoClaw's two files of a conversation.
+    PicoClaw,
+    /// A request to OpenAI's chat completions.
+    OpenAiChat,
+    /// A request to OpenAI's responses.
+    OpenAiResponses,
+    /// A request to Anthropic's messages.
+    Anthropic,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Target; 4] = [Target::Jsonl, Target::Json, Target::Pi, Target::MyPiAgent];
+    pub const ALL: [Target; 10] = [
+        Target::Jsonl,
+        Target::Json,
+        Target::Pi,
+        Target::MyPiAgent,
+        Target::Claude,
+        Target::Codex,
+        Target::PicoClaw,
+        Target::OpenAiChat,
+        Target::OpenAiResponses,
+        Target::Anthropic,
+    ];
 
     /// Its name in arguments.
     pub fn name(self) -> &'static str {
@@ -50,6 +85,12 @@ impl Target {
             Target::Json => "json",
             Target::Pi => "pi",
             Target::MyPiAgent => "my-pi-agent",
+            Target::Claude => "claude",
+            Target::Codex => "codex",
+            Target::PicoClaw => "picoclaw",
+            Target::OpenAiChat => "openai-chat",
+            Target::OpenAiResponses => "openai-responses",
+            Target::Anthropic => "anthropic",
         }
     }
 }
@@ -84,13 +125,20 @@ impl Written {
 /// # Errors
 /// Where an entry cannot be written in the format in any form.
 pub fn write(mut source: Source, target: Target) -> Result<Written> {
-    match target {
-        Target::Jsonl => return Ok(native::jsonl(source)),
-        Target::Json => return Ok(native::json(source)),
-        _ => told::prepare(&mut source),
+    // Forkwood's own form holds all there is.
+    if !matches!(target, Target::Jsonl | Target::Json) {
+        told::prepare(&mut source);
     }
     match target {
+        Target::Jsonl => Ok(native::jsonl(source)),
+        Target::Json => Ok(native::json(source)),
         Target::Pi => pi::write(source),
-        _ => my_pi_agent::write(source),
+        Target::MyPiAgent => my_pi_agent::write(source),
+        Target::Claude => Ok(claude::write(source)),
+        Target::Codex => Ok(codex::write(source)),
+        Target::PicoClaw => picoclaw::write(source),
+        Target::OpenAiChat => Ok(openai_chat::write(source)),
+        Target::OpenAiResponses => Ok(openai_responses::write(source)),
+        Target::Anthropic => Ok(anthropic::write(source)),
     }
 }

@@ -98,6 +98,12 @@ pub fn uuid_of(session: &Text, id: &str) -> String {
     dashed(&hex(&bytes))
 }
 
+/// Whether an id is a UUID already, in one of its spellings.
+pub(super) fn is_uuid(id: &str) -> bool {
+    let hex = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+    hex || crate::claude_code::place::is_uuid(id)
+}
+
 fn dashed(hex: &str) -> String {
     let part = |range| hex.get(range).unwrap_or_default();
     [part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-")
@@ -155,4 +161,111 @@ pub(super) fn lose_lanes(source: &Source, losses: &mut LossReport, format: &str)
     for state in &source.lanes {
         losses.session(What::Lane, 1, format!("{format} has no lanes: {}", state.lane));
     }
+}
+
+/// What a model sees where a session stands, with the entry behind each message, and losses of
+/// whatever the path says besides.
+pub(super) fn context(source: &Source, losses: &mut LossReport) -> Vec<(EntryId, Message)> {
+    let path = source.path_entries();
+    let items = select(&path, &RULES);
+    let shown: std::collections::HashSet<&EntryId> =
+        items.iter().map(|item| &item.entry().id).collect();
+    for entry in &path {
+        match &entry.body {
+            Body::Compaction(_) if shown.contains(&entry.id) => losses.entry(
+                What::Compaction,
+                &entry.id,
+                "its summary is a message of the person",
+            ),
+            Body::Compaction(_) => {
+                losses.entry(What::Compaction, &entry.id, "a later compaction hides it");
+            }
+            Body::BranchSummary { .. } => losses.entry(
+                What::BranchSummary,
+                &entry.id,
+                "it is a message of the person",
+            ),
+            Body::CustomMessage { .. } => {
+                losses.entry(What::CustomMessage, &entry.id, "it is a message of the person");
+            }
+            Body::ContextEdit { .. } => losses.entry(
+                What::ContextEdit,
+                &entry.id,
+                "the message stands as it was edited",
+            ),
+            Body::Message(_) if !shown.contains(&entry.id) => losses.entry(
+                What::Compaction,
+                &entry.id,
+                "a compaction or an edit hides it from the model",
+            ),
+            _ => {}
+        }
+    }
+    let out = items.iter().filter_map(|item| Some((item.entry().id.clone(), render(item)?)));
+    out.collect()
+}
+
+/// What a format without entries of its own loses besides messages.
+pub(super) fn lose_entries(source: &Source, losses: &mut LossReport, format: &str) {
+    lose_branches(source, losses, format);
+    for at in source.path() {
+        let entry = &source.entries[at];
+        let (what, why) = match &entry.body {
+            Body::ModelChange { .. } => (What::Model, "changes of the model"),
+            Body::ThinkingLevelChange { .. } => {
+                (What::ThinkingLevel, "changes of how much a model thinks")
+            }
+            Body::ActiveToolsChange { .. } => (What::ActiveTools, "changes of the tools"),
+            Body::Usage { .. } => (What::Usage, "usage outside a message"),
+            Body::Custom { .. } | Body::Unknown { .. } => (What::Custom, "data of extensions"),
+            _ => continue,
+        };
+        losses.entry(what, &entry.id, format!("{format} has no place for {why}"));
+    }
+}
+
+/// What a format with one path loses of branches, lanes and what stands beside the path.
+pub(super) fn lose_branches(source: &Source, losses: &mut LossReport, format: &str) {
+    for tip in source.tips().iter().filter(|tip| Some(*tip) != source.leaf.as_ref()) {
+        losses.entry(What::Branch, tip, format!("{format} has no branches; this one ends here"));
+    }
+    lose_lanes(source, losses, format);
+    for entry in source.entries.iter().filter(|entry| entry.body.is_sidecar()) {
+        let (what, why) = match &entry.body {
+            Body::Label { label: Some(label), .. } if !label.is_empty() => {
+                (What::Label, "bookmarks")
+            }
+            Body::Operation(_) => (What::Operation, "what was in flight"),
+            Body::Custom { .. } => (What::Custom, "data of extensions"),
+            _ => continue,
+        };
+        losses.entry(what, &entry.id, format!("{format} has no place for {why}"));
+    }
+}
+
+/// What a format without facts of the session loses.
+pub(super) fn lose_facts(source: &Source, losses: &mut LossReport, format: &str) {
+    if source.title().is_some() {
+        losses.session(What::Title, 1, format!("{format} has no titles"));
+    }
+    if source.metadata().is_some() {
+        losses.session(What::Metadata, 1, format!("{format} has no data about a session"));
+    }
+}
+
+/// The model that answers where a session stands.
+pub(super) fn model_at_end(source: &Source) -> Option<Text> {
+    let mut settings = forkwood::Settings::initial(&RULES);
+    for at in source.path() {
+        settings.apply(&source.entries[at], &RULES);
+    }
+    settings.model
+}
+
+/// The name of the file of a request. Nothing in it tells of the session.
+pub(super) fn request_name(source: &Source, losses: &mut LossReport) -> String {
+    let count = source.path().len() as u64;
+    losses.session(What::Id, count, "a request has no ids of messages");
+    losses.session(What::Time, count, "a request does not tell when something was said");
+    format!("{}.json", forkwood::SessionId::from_lossy(&source.id.to_string_lossy()))
 }

@@ -54,6 +54,9 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(crate::picoclaw::PicoClaw),
         #[cfg(feature = "sqlite")]
         Arc::new(crate::openai_agents::OpenAiAgents),
+        Arc::new(crate::requests::Requests(crate::requests::Api::Chat)),
+        Arc::new(crate::requests::Requests(crate::requests::Api::Responses)),
+        Arc::new(crate::requests::Requests(crate::requests::Api::Anthropic)),
     ]
 }
 

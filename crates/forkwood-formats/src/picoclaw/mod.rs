@@ -24,7 +24,7 @@ mod migrate;
 mod pending;
 mod read;
 mod store;
-mod time;
+pub(crate) mod time;
 mod tool;
 
 pub use fallback::JsonConversations;

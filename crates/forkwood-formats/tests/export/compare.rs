@@ -181,3 +181,55 @@ pub(crate) fn flat(messages: &[Message]) -> Vec<(Text, &'static str, String)> {
         })
         .collect()
 }
+
+/// The context where a session stands, in a format without ids: who said what, in order. What
+/// the report names of a message may differ, and nothing else.
+pub(crate) fn same_words(
+    source: &Source,
+    ours: &Session,
+    back: &Session,
+    losses: &LossReport,
+    target: Target,
+) {
+    let Some(leaf) = &source.leaf else { return };
+    let context = run(ours.context_at(leaf)).unwrap();
+    let theirs = run(back.context()).unwrap();
+    let (mut a, mut b) = (Vec::new(), flat(theirs.messages()));
+    // What may differ in a message: nothing, where the report does not name it.
+    let content =
+        [What::Block, What::Image, What::Text, What::Thinking, What::Role, What::Shape, What::Field];
+    let mut all_there = true;
+    for (message, id) in context.messages().iter().zip(context.entry_ids()) {
+        let excused = content.iter().any(|what| losses.names_entry(*what, id));
+        match excused {
+            true => all_there = false,
+            false => a.extend(flat(std::slice::from_ref(message))),
+        }
+    }
+    // Blocks that a model was shown and that are said in other words stand for themselves.
+    let reworded = [What::Id].iter().any(|what| {
+        context.entry_ids().iter().any(|id| losses.names_entry(*what, id))
+    });
+    if reworded {
+        a.retain(|(_, kind, _)| *kind != "call");
+        b.retain(|(_, kind, _)| *kind != "call");
+    }
+    if all_there {
+        assert_eq!(a, b, "{target:?}\n{losses:?}");
+        return;
+    }
+    // What is not excused stands there, in order.
+    let mut rest = b.iter();
+    for word in &a {
+        assert!(
+            rest.any(|there| there == word),
+            "{target:?}: {word:?} is not in its place in\n{b:#?}\n{losses:?}"
+        );
+    }
+    let pairs = |messages: &[Message]| {
+        messages.iter().filter_map(|message| message.tool_call_id.clone()).collect::<Vec<_>>()
+    };
+    if !reworded && !losses.names(What::Field) {
+        assert_eq!(pairs(theirs.messages()), pairs(context.messages()), "{target:?}");
+    }
+}

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use forkwood_formats::export::{Scope, Target};
+use forkwood_formats::export::{Scope, Target, What};
 use pollster::block_on as run;
 
-use crate::compare::{same_contexts, same_tree};
+use crate::compare::{same_contexts, same_tree, same_words};
+use crate::round_trip::WORDS;
 use crate::world::{gather, read_back, write};
 
 /// The session files below a folder of fixtures.
@@ -50,6 +51,36 @@ fn every_fixture_comes_back_from_formats_with_ids() {
                 let (back, _) = read_back(&written, target);
                 same_tree(&source, &back, &written.losses, target);
                 same_contexts(&source, &native, &back, &written.losses, target);
+            }
+        }
+    }
+    assert!(count > 40, "{count}");
+}
+
+#[test]
+fn every_fixture_comes_back_from_formats_of_conversations() {
+    let mut count = 0;
+    for folder in ["pi", "my-pi-agent", "claude-code", "codex"] {
+        for path in files(folder) {
+            let formats = forkwood_formats::formats();
+            let Ok(ours) = run(forkwood::SessionStore::open_file(&path, &formats)) else { continue };
+            let source = gather(&ours, &Scope::Current);
+            let (native, _) = read_back(&write(&source, Target::Jsonl), Target::Jsonl);
+            if run(native.context()).unwrap().messages().is_empty() {
+                continue;
+            }
+            count += 1;
+            for target in WORDS {
+                let written = write(&source, target);
+                if target == Target::Claude && written.losses.names(What::Pointer) {
+                    continue;
+                }
+                let said = written.files[0].text.contains("\"role\"");
+                if !said {
+                    continue;
+                }
+                let (back, _) = read_back(&written, target);
+                same_words(&source, &native, &back, &written.losses, target);
             }
         }
     }
