@@ -138,3 +138,53 @@ fn a_file_becomes_one_of_another_format() {
     assert_eq!(sandbox.run(&["convert", "none.jsonl", "x", "--to", "pi"]).code, 1);
     assert_eq!(sandbox.run(&["convert", "in.jsonl", "x", "--to", "x"]).code, 2);
 }
+
+#[test]
+fn a_conversation_of_picoclaw_is_two_files() {
+    let sandbox = Sandbox::new();
+    let (id, _) = session(&sandbox);
+    sandbox.ok(&["export", &id, "--to", "picoclaw", "-o", "talk.jsonl"]);
+    assert!(read(&sandbox, "talk.meta.json").contains("\"count\": 2"));
+    assert!(sandbox.ok(&["context", "talk.jsonl"]).contains("three"));
+    let piped = sandbox.run(&["export", &id, "--to", "picoclaw"]);
+    assert!(piped.stderr.contains("1 more files belong to it"), "{}", piped.stderr);
+}
+
+#[test]
+fn sessions_lie_where_their_owners_look_for_them() {
+    let sandbox = Sandbox::new();
+    let (id, _) = session(&sandbox);
+    for (format, folder) in [("claude", ".claude/projects"), ("codex", ".codex/sessions")] {
+        std::fs::create_dir_all(sandbox.path("home").join(folder)).unwrap();
+        let folder = format!("home/{folder}");
+        sandbox.ok(&["export", &id, "--to", format, "--all-branches", "-o", &folder]);
+        let list = sandbox.ok(&["list", "--from", format]);
+        assert!(list.contains("Plans") || list.contains("one"), "{format}: {list}");
+    }
+    let claude = sandbox.ok(&["list", "--from", "claude", "--json"]);
+    let row: Value = serde_json::from_str(&claude).unwrap();
+    let path = row["path"].as_str().unwrap();
+    let folder = row["cwd"].as_str().unwrap();
+    let folder: String =
+        folder.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    assert!(path.contains(&format!("/projects/{folder}/")), "{path}");
+}
+
+#[test]
+fn a_request_is_what_a_model_would_be_sent() {
+    let sandbox = Sandbox::new();
+    let (id, _) = session(&sandbox);
+    for format in ["openai-chat", "openai-responses", "anthropic"] {
+        let name = format!("{format}.json");
+        sandbox.ok(&["export", &id, "--to", format, "-o", &name]);
+        let import = sandbox.ok(&["import", &name, "--from", format, "--json"]);
+        assert!(import.contains(r#""outcome":"new""#), "{import}");
+        let report: Value = serde_json::from_str(&import).unwrap();
+        let context = sandbox.ok(&["context", report["session"].as_str().unwrap()]);
+        assert!(context.contains("one") && context.contains("three^[[2J"), "{context}");
+        assert!(sandbox.ok(&["import", &name, "--json"]).contains(r#""outcome":"unchanged""#));
+    }
+    let list = sandbox.run(&["list", "--from", "anthropic"]);
+    assert_eq!(list.code, 1);
+    assert!(list.stderr.contains("name files"), "{}", list.stderr);
+}

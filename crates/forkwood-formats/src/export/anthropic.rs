@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use forkwood::core::json::{ObjectWriter, join_array};
 use forkwood::{Role, Text};
 
+use super::Written;
 use super::claude_blocks::Blocks;
 use super::loss::What;
 use super::source::Source;
 use super::told::{context, lose_entries, lose_facts, model_at_end, request_name};
-use super::Written;
 use crate::fields::Out;
 
 const FORMAT: &str = "a request";

@@ -6,13 +6,13 @@ use forkwood::core::fold::{render, select};
 use forkwood::core::json::join_array;
 use forkwood::{Body, Entry, EntryId, Json, Message, Role, Timestamp};
 
+use super::Written;
 use super::claude_blocks::Blocks;
 use super::claude_line::{Line, Speaker};
 use super::loss::What;
 use super::source::Source;
-use super::told::{Kept, RULES, is_uuid, kept, lose_lanes, made_id, uuid_of};
+use super::told::{Kept, RULES, Told, is_uuid, kept, lose_lanes, made_id, told, uuid_of};
 use super::tree::{Chain, Paths, ending_at_leaf};
-use super::Written;
 use crate::claude_code::{METADATA, NAME, place};
 use crate::fields::{Out, foreign_of};
 
@@ -46,6 +46,7 @@ pub(super) fn write(mut source: Source) -> Written {
         at: source.created,
     };
     let speaking = file.only_lines(&source);
+    file.answers_in_a_row(&speaking.entries);
     let (order, ends_there) = ending_at_leaf(&speaking);
     if !ends_there {
         let why = "in Claude Code a session stands at its last message";
@@ -110,6 +111,30 @@ impl File<'_, '_> {
             .clone()
             .and_then(|id| above.get(&id).cloned().unwrap_or_else(|| Some(id.clone())));
         Source { entries, leaf, ..source.clone() }
+    }
+
+    /// Answers that follow each other count as one, whose results all stand behind it.
+    fn answers_in_a_row(&mut self, entries: &[Entry]) {
+        let role = |entry: &Entry| entry.message().map(|message| message.role.clone());
+        let is = |entry: &Entry, wanted: &Role| role(entry).as_ref() == Some(wanted);
+        let mut children: HashMap<&EntryId, Vec<&Entry>> = HashMap::new();
+        for entry in entries {
+            if let Some(parent) = &entry.parent_id {
+                children.entry(parent).or_default().push(entry);
+            }
+        }
+        let below = |entry: &Entry| children.get(&entry.id).map_or(&[][..], Vec::as_slice);
+        for entry in entries.iter().filter(|entry| is(entry, &Role::Assistant)) {
+            let answers = below(entry).iter().any(|child| is(child, &Role::Assistant));
+            let results = below(entry).iter().filter(|child| is(child, &Role::Tool));
+            for result in results.filter(|_| answers) {
+                let why = "Claude Code reads results behind the last of several answers in a row";
+                self.blocks.losses.entry(What::Shape, &result.id, why);
+                for child in below(result) {
+                    self.blocks.losses.entry(What::Shape, &child.id, why);
+                }
+            }
+        }
     }
 
     fn becomes_line(&mut self, entry: &Entry) -> bool {
@@ -245,16 +270,20 @@ impl File<'_, '_> {
                 }
             }
         }
-        let speaker = match message.role {
+        let speaker = self.speaker(&entry.id, message);
+        self.said(entry, message, speaker);
+    }
+
+    fn speaker(&mut self, id: &EntryId, message: &Message) -> Speaker {
+        match message.role {
             Role::Assistant => Speaker::Model,
-            Role::User => Speaker::Person,
+            Role::User | Role::Tool => Speaker::Person,
             _ => {
                 let why = "it is a message of the program's own there";
-                self.blocks.losses.entry(What::Role, &entry.id, why);
+                self.blocks.losses.entry(What::Role, id, why);
                 Speaker::Program
             }
-        };
-        self.said(entry, message, speaker);
+        }
     }
 
     /// Writes the results so far as one line. It has the id of the last of them.
@@ -304,7 +333,7 @@ impl File<'_, '_> {
             Kept::From(_) => {
                 let own: Vec<Entry> = path.iter().map(|entry| (*entry).clone()).collect();
                 let items = select(&own, &RULES);
-                (Vec::new(), items.iter().skip(1).filter_map(render).collect())
+                (Vec::new(), items.iter().skip(1).filter_map(told).collect())
             }
         };
         if !before.is_empty() || !behind.is_empty() {
@@ -319,34 +348,25 @@ impl File<'_, '_> {
             let item = select(std::slice::from_ref(entry), &RULES);
             item.first().and_then(render)
         });
-        let mut messages: Vec<(Message, bool)> =
-            before.into_iter().map(|message| (message, false)).collect();
-        messages.extend(summary.flatten().map(|message| (message, true)));
-        messages.extend(behind.into_iter().map(|message| (message, false)));
-        for (at, (message, is_summary)) in messages.into_iter().enumerate() {
+        let mut messages: Vec<(Told, bool)> =
+            before.into_iter().map(|told| (told, false)).collect();
+        messages.extend(summary.flatten().map(|message| ((entry.id.clone(), message), true)));
+        messages.extend(behind.into_iter().map(|told| (told, false)));
+        for (at, ((of, message), is_summary)) in messages.into_iter().enumerate() {
             let made = made_id(self.source, &["kept", entry.id.as_str(), &at.to_string()]);
             let parent = self.chain.put(Some(&entry.id), &made);
             let parent = parent.map(|parent| self.uuid(&parent));
             let uuid = self.uuid(&made);
-            let line = match (is_summary, &message.role) {
-                (true, _) => {
-                    let content = self.blocks.content(&entry.id, &message);
-                    self.line.message(Speaker::Summary, &message, &content, parent, &uuid, self.at)
-                }
-                (false, Role::Tool) => {
-                    let content = join_array([self.blocks.result(&entry.id, &message)]);
-                    self.line.message(Speaker::Person, &message, &content, parent, &uuid, self.at)
-                }
-                (false, role) => {
-                    let content = self.blocks.content(&entry.id, &message);
-                    let speaker = match role {
-                        Role::Assistant => Speaker::Model,
-                        Role::User => Speaker::Person,
-                        _ => Speaker::Program,
-                    };
-                    self.line.message(speaker, &message, &content, parent, &uuid, self.at)
-                }
+            let speaker = match is_summary {
+                true => Speaker::Summary,
+                false => self.speaker(&of, &message),
             };
+            let content = match message.role {
+                Role::Tool => join_array([self.blocks.result(&of, &message)]),
+                _ => self.blocks.content(&of, &message),
+            };
+            self.line.told(&of, &message, speaker, self.blocks.losses);
+            let line = self.line.message(speaker, &message, &content, parent, &uuid, self.at);
             self.push(&line);
         }
     }

@@ -94,8 +94,7 @@ impl Blocks<'_> {
                 out.str("type", "text").raw("text", &text).rest(kept(extra));
             }
             Block::Thinking { thinking, signature, extra } if assistant => {
-                let theirs =
-                    message.provider.as_ref().is_none_or(|provider| *provider == PROVIDER);
+                let theirs = message.provider.as_ref().is_none_or(|provider| *provider == PROVIDER);
                 let Some(signature) = signature.as_ref().filter(|_| theirs) else {
                     self.lose(What::Thinking, id, "thoughts without a signature of its provider");
                     return None;

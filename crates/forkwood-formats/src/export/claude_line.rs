@@ -97,8 +97,7 @@ impl Line {
             };
             said.str("type", "message").str("role", role);
             let model = message.model.clone().or_else(|| inner.text("model"));
-            said.text("model", &model.unwrap_or_else(|| "unknown".into()))
-                .raw("content", content);
+            said.text("model", &model.unwrap_or_else(|| "unknown".into())).raw("content", content);
             let stop = message.stop_reason.as_ref().map(Text::to_json);
             said.raw("stop_reason", stop.as_deref().unwrap_or("null"))
                 .raw("stop_sequence", inner.get("stop_sequence").unwrap_or("null"))
@@ -120,9 +119,9 @@ impl Line {
             out.raw("isVirtual", "true");
         }
         out.str("uuid", uuid).str("timestamp", &iso(at));
-        let rest = own.iter().filter(|(key, _)| {
-            !["message", "result", "part"].iter().any(|name| **key == *name)
-        });
+        let rest = own
+            .iter()
+            .filter(|(key, _)| !["message", "result", "part"].iter().any(|name| **key == *name));
         out.rest(rest.map(|(key, value)| (key, value.get())));
         out.finish()
     }
@@ -202,12 +201,7 @@ impl Line {
     }
 
     /// A record as it stood, with new links.
-    pub(super) fn record(
-        &self,
-        record: &Object<'_>,
-        parent: Option<String>,
-        uuid: &str,
-    ) -> String {
+    pub(super) fn record(&self, record: &Object<'_>, parent: Option<String>, uuid: &str) -> String {
         let mut out = Out::default();
         for (key, value) in record.iter() {
             match key.as_str() {

@@ -4,11 +4,11 @@ use forkwood::core::fold::{render, select};
 use forkwood::core::json::{Object, join_array};
 use forkwood::{Body, Entry, EntryId, Json, Message, Role, Text, Timestamp};
 
+use super::Written;
 use super::items::Items;
 use super::loss::{LossReport, What};
 use super::source::Source;
-use super::told::{RULES, is_uuid, lose_branches, uuid_of};
-use super::Written;
+use super::told::{RULES, is_uuid, lose_branches, told, uuid_of};
 use crate::codex::{NAME, place};
 use crate::fields::Out;
 use crate::time::iso;
@@ -34,6 +34,7 @@ pub(super) fn write(mut source: Source) -> Written {
         out.entry(&path, at);
     }
     out.settings();
+    out.title(&source, &id);
     out.losses.session(What::Id, path.len() as u64, "lines of Codex have no ids");
     let mut beside = source.clone();
     // What told of turns that were taken back is told by the path.
@@ -78,15 +79,16 @@ impl Rollout {
             self.losses.session(What::Metadata, 1, "Codex has no data about a session");
         }
         let mut meta = Out::default();
-        meta.str("id", id)
-            .str("timestamp", &iso(source.created))
-            .raw("cwd", &plain(&source.cwd()));
+        meta.str("id", id).str("timestamp", &iso(source.created)).raw("cwd", &plain(&source.cwd()));
         meta.rest(own.iter().map(|(key, value)| (key, value.get())));
         meta.str("originator", "forkwood")
             .str("cli_version", env!("CARGO_PKG_VERSION"))
             .raw("instructions", "null")
             .str("source", "cli");
         self.line("session_meta", &meta.finish());
+    }
+
+    fn title(&mut self, source: &Source, id: &str) {
         if let Some(title) = source.title() {
             let mut out = Out::default();
             out.str("type", "thread_name_updated")
@@ -211,8 +213,8 @@ impl Rollout {
         let mut items = Items { own: NAME, format: "Codex", losses: &mut self.losses };
         let history: Vec<String> = left
             .iter()
-            .filter_map(render)
-            .flat_map(|message| items.of(id, &message))
+            .filter_map(told)
+            .flat_map(|(of, message)| items.of(&of, &message))
             .collect();
         let why = "the messages that it leaves stand in it";
         self.losses.entry(What::Compaction, id, why);
@@ -236,4 +238,3 @@ fn own_namespace(entry: &Entry) -> Option<&str> {
 fn own_record<'e>(entry: &'e Entry, tag: &str) -> Option<&'e Entry> {
     own_namespace(entry).filter(|name| *name == tag).map(|_| entry)
 }
-

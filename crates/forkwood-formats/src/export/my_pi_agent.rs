@@ -1,12 +1,12 @@
 //! my-pi-agent's files of nine entry types.
 
 use forkwood::core::entry::{Compaction, SessionInfo};
-use forkwood::{Block, Body, Content, Entry, EntryId, Lane, Message, Result, Role, Text};
+use forkwood::{Block, Body, Content, Entry, EntryId, Lane, Message, Result, Role};
 
 use super::Written;
 use super::loss::{LossReport, What};
 use super::source::Source;
-use super::told::{Kept, kept, made_id, speaks};
+use super::told::{Kept, Told, has_surrogates, kept, made_id, speaks};
 use super::tree::{Chain, Paths, copies};
 use crate::my_pi_agent::encode;
 
@@ -91,7 +91,7 @@ fn compact(
     entry: &Entry,
     path: &[&Entry],
     losses: &mut LossReport,
-) -> Vec<Message> {
+) -> Vec<Told> {
     let at = path.len() - 1;
     if !compaction.is_boundary() {
         return Vec::new();
@@ -175,7 +175,7 @@ fn message(message: &mut Message, id: &EntryId, losses: &mut LossReport) {
     if message.role == Role::Assistant && message.model.is_some() {
         losses.entry(What::Model, id, "it stands in the metadata of the message, and sets nothing");
     }
-    if lossy(&message.content) {
+    if has_surrogates(&message.content) {
         losses.entry(What::Text, id, "lone surrogates are U+FFFD: its reader refuses them");
     }
     let Content::Blocks(blocks) = &message.content else { return };
@@ -199,16 +199,5 @@ fn message(message: &mut Message, id: &EntryId, losses: &mut LossReport) {
     }
     if texts > 1 {
         losses.entry(What::Shape, id, "its texts are one there");
-    }
-}
-
-fn lossy(content: &Content) -> bool {
-    let lone = |text: &Text| text.as_str().is_none();
-    match content {
-        Content::Text(text) => lone(text),
-        Content::Blocks(blocks) => blocks.iter().any(|block| match block {
-            Block::Text { text, .. } => lone(text),
-            _ => false,
-        }),
     }
 }

@@ -1,14 +1,14 @@
 //! A request to OpenAI's chat completions.
 
-use forkwood::core::json::{ObjectWriter, Object, join_array};
+use forkwood::core::json::{Object, ObjectWriter, join_array};
 use forkwood::core::message::ImageSource;
 use forkwood::{Block, Content, EntryId, Json, Message, Role, Text};
 
+use super::Written;
 use super::loss::{LossReport, What};
 use super::openai_responses::OWN;
 use super::source::Source;
 use super::told::{context, lose_entries, lose_facts, model_at_end, request_name};
-use super::Written;
 use crate::fields::{Out, kept};
 
 const FORMAT: &str = "a request";

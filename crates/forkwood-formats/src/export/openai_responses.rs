@@ -3,11 +3,11 @@
 use forkwood::core::json::{ObjectWriter, join_array};
 use forkwood::{Role, Text};
 
+use super::Written;
 use super::items::Items;
 use super::loss::What;
 use super::source::Source;
 use super::told::{context, lose_entries, lose_facts, model_at_end, request_name};
-use super::Written;
 
 /// The field of a message's metadata that holds the rest of its item.
 pub(crate) const OWN: &str = "openai";

@@ -1,12 +1,12 @@
 //! Pi's session files, version 3.
 
 use forkwood::core::entry::{Compaction, SessionInfo};
-use forkwood::{Body, Entry, EntryId, Lane, Message, Result, Role};
+use forkwood::{Body, Entry, EntryId, Lane, Result, Role};
 
 use super::Written;
 use super::loss::{LossReport, What};
 use super::source::Source;
-use super::told::{Kept, kept, made_id};
+use super::told::{Kept, Told, kept, made_id};
 use super::tree::{Chain, Paths, copies, ending_at_leaf};
 use crate::fields::Out;
 use crate::pi::fork::{NewFork, header};
@@ -138,7 +138,7 @@ fn compact(
     entry: &Entry,
     path: &[&Entry],
     losses: &mut LossReport,
-) -> Vec<Message> {
+) -> Vec<Told> {
     let kept = kept(path, path.len() - 1);
     compaction.retained_tail = None;
     compaction.replaces_entry_ids.clear();

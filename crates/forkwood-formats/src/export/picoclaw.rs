@@ -7,14 +7,15 @@ use forkwood::{Body, Entry, EntryId, Json, Message, Result, Timestamp};
 
 use super::loss::{LossReport, What};
 use super::source::Source;
-use super::told::{RULES, lose_entries, speaks};
+use super::told::{RULES, has_surrogates, lose_entries, speaks};
 use super::{File, Written};
 use crate::picoclaw::{Meta, NAME, OWN, encode, time};
 
 pub(super) fn write(mut source: Source) -> Result<Written> {
     let mut losses = std::mem::take(&mut source.losses);
     let path = source.path_entries();
-    let mut lines = Lines { text: String::new(), count: 0, at: source.created, losses: &mut losses };
+    let mut lines =
+        Lines { text: String::new(), count: 0, at: source.created, losses: &mut losses };
     for entry in path.iter().filter(|entry| speaks(entry)) {
         lines.entry(entry)?;
     }
@@ -67,7 +68,10 @@ pub(super) fn write(mut source: Source) -> Result<Written> {
     if source.title().is_some() {
         losses.session(What::Title, 1, "PicoClaw has no titles");
     }
-    if source.metadata().and_then(|m| Some(m.as_object()?.iter().any(|(key, _)| *key != NAME && *key != "conversation"))) == Some(true) {
+    if source.metadata().and_then(|m| {
+        Some(m.as_object()?.iter().any(|(key, _)| *key != NAME && *key != "conversation"))
+    }) == Some(true)
+    {
         losses.session(What::Metadata, 1, "PicoClaw has no data about a session");
     }
     let base: String = meta
@@ -139,9 +143,11 @@ impl Lines<'_> {
         message: Message,
         foreign: Option<forkwood::core::entry::Foreign>,
     ) -> Result<()> {
+        if has_surrogates(&message.content) {
+            self.losses.entry(What::Text, id, "lone surrogates are U+FFFD there");
+        }
         let foreign = foreign.filter(|foreign| foreign.format == NAME);
-        let line =
-            encode(&ConversationMessage { message, created_at: Some(self.at), foreign })?;
+        let line = encode(&ConversationMessage { message, created_at: Some(self.at), foreign })?;
         if line.contains(&format!("\"{OWN}\":{{\"message\"")) {
             let why = "what PicoClaw has no field for it passes over, and drops when it writes \
                        the file anew";
@@ -153,4 +159,3 @@ impl Lines<'_> {
         Ok(())
     }
 }
-

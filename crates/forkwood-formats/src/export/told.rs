@@ -13,6 +13,9 @@ use super::source::Source;
 /// How a session that is read back folds.
 pub(super) const RULES: forkwood::core::FoldRules = forkwood::core::FoldRules::NATIVE;
 
+/// A message, and the entry behind it.
+pub(super) type Told = (EntryId, Message);
+
 /// What a compaction leaves in the context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
@@ -21,13 +24,13 @@ pub(super) enum Kept {
     /// Its summary alone.
     Nothing,
     /// Its summary, then these messages.
-    Behind(Vec<Message>),
+    Behind(Vec<Told>),
     /// Messages of which the summary is not the first.
     Around {
         /// What stands before the summary.
-        before: Vec<Message>,
+        before: Vec<Told>,
         /// What stands behind it.
-        behind: Vec<Message>,
+        behind: Vec<Told>,
     },
 }
 
@@ -37,7 +40,7 @@ pub(super) fn kept(path: &[&Entry], at: usize) -> Kept {
     let own =
         |item: &Item<'_>| matches!(item.source, Origin::Summary(entry) if entry.id == path[at].id);
     let place = items.iter().position(own).unwrap_or(0);
-    let messages = |items: &[Item<'_>]| items.iter().filter_map(render).collect::<Vec<_>>();
+    let messages = |items: &[Item<'_>]| items.iter().filter_map(told).collect::<Vec<_>>();
     let behind = items.get(place + 1..).unwrap_or_default();
     if place > 0 {
         return Kept::Around { before: messages(&items[..place]), behind: messages(behind) };
@@ -52,6 +55,11 @@ pub(super) fn kept(path: &[&Entry], at: usize) -> Kept {
         true => Kept::From(first.id.clone()),
         false => Kept::Behind(messages(behind)),
     }
+}
+
+/// The message of an item, and the entry behind it.
+pub(super) fn told(item: &Item<'_>) -> Option<Told> {
+    Some((item.entry().id.clone(), render(item)?))
 }
 
 /// Whether an entry gives a message.
@@ -107,6 +115,19 @@ pub(super) fn is_uuid(id: &str) -> bool {
 fn dashed(hex: &str) -> String {
     let part = |range| hex.get(range).unwrap_or_default();
     [part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-")
+}
+
+/// Whether content holds text with lone surrogates.
+pub(super) fn has_surrogates(content: &Content) -> bool {
+    let lone = |text: &Text| text.as_str().is_none();
+    match content {
+        Content::Text(text) => lone(text),
+        Content::Blocks(blocks) => blocks.iter().any(|block| match block {
+            Block::Text { text, .. } => lone(text),
+            Block::Thinking { thinking, .. } => lone(thinking),
+            _ => false,
+        }),
+    }
 }
 
 /// The entries, ready for a format that holds images inline and names the tool of each result.
@@ -165,34 +186,28 @@ pub(super) fn lose_lanes(source: &Source, losses: &mut LossReport, format: &str)
 
 /// What a model sees where a session stands, with the entry behind each message, and losses of
 /// whatever the path says besides.
-pub(super) fn context(source: &Source, losses: &mut LossReport) -> Vec<(EntryId, Message)> {
+pub(super) fn context(source: &Source, losses: &mut LossReport) -> Vec<Told> {
     let path = source.path_entries();
     let items = select(&path, &RULES);
     let shown: std::collections::HashSet<&EntryId> =
         items.iter().map(|item| &item.entry().id).collect();
     for entry in &path {
         match &entry.body {
-            Body::Compaction(_) if shown.contains(&entry.id) => losses.entry(
-                What::Compaction,
-                &entry.id,
-                "its summary is a message of the person",
-            ),
+            Body::Compaction(_) if shown.contains(&entry.id) => {
+                losses.entry(What::Compaction, &entry.id, "its summary is a message of the person")
+            }
             Body::Compaction(_) => {
                 losses.entry(What::Compaction, &entry.id, "a later compaction hides it");
             }
-            Body::BranchSummary { .. } => losses.entry(
-                What::BranchSummary,
-                &entry.id,
-                "it is a message of the person",
-            ),
+            Body::BranchSummary { .. } => {
+                losses.entry(What::BranchSummary, &entry.id, "it is a message of the person")
+            }
             Body::CustomMessage { .. } => {
                 losses.entry(What::CustomMessage, &entry.id, "it is a message of the person");
             }
-            Body::ContextEdit { .. } => losses.entry(
-                What::ContextEdit,
-                &entry.id,
-                "the message stands as it was edited",
-            ),
+            Body::ContextEdit { .. } => {
+                losses.entry(What::ContextEdit, &entry.id, "the message stands as it was edited")
+            }
             Body::Message(_) if !shown.contains(&entry.id) => losses.entry(
                 What::Compaction,
                 &entry.id,
@@ -201,8 +216,7 @@ pub(super) fn context(source: &Source, losses: &mut LossReport) -> Vec<(EntryId,
             _ => {}
         }
     }
-    let out = items.iter().filter_map(|item| Some((item.entry().id.clone(), render(item)?)));
-    out.collect()
+    items.iter().filter_map(told).collect()
 }
 
 /// What a format without entries of its own loses besides messages.

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use forkwood::{Entry, EntryId, Message};
+use forkwood::{Entry, EntryId};
 
 use super::source::Source;
-use super::told::made_id;
+use super::told::{Told, made_id};
 
 /// What stands last behind each path entry.
 #[derive(Debug, Default)]
@@ -34,10 +34,10 @@ pub(super) fn copies(
     source: &Source,
     of: &Entry,
     name: &str,
-    messages: Vec<Message>,
+    messages: Vec<Told>,
     chain: &mut Chain,
 ) -> Vec<Entry> {
-    let made = messages.into_iter().enumerate().map(|(at, message)| {
+    let made = messages.into_iter().enumerate().map(|(at, (_, message))| {
         let id = made_id(source, &[name, of.id.as_str(), &at.to_string()]);
         Entry {
             parent_id: chain.put(Some(&of.id), &id),

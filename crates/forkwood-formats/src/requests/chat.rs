@@ -125,9 +125,5 @@ fn image(fields: &mut Fields<'_>) -> Option<Block> {
     let (mime, data) = url.as_str()?.strip_prefix("data:")?.split_once(";base64,")?;
     let (mime_type, data) = (Text::from(mime), Text::from(data));
     fields.skip(&["image_url"]);
-    Some(Block::Image(Image {
-        source: ImageSource::Inline(data),
-        mime_type,
-        extra: fields.rest(),
-    }))
+    Some(Block::Image(Image { source: ImageSource::Inline(data), mime_type, extra: fields.rest() }))
 }

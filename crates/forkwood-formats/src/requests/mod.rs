@@ -13,9 +13,7 @@ use async_trait::async_trait;
 use forkwood::storage::disk::{Disk, Meta, NodeKind, read_from};
 use forkwood::{Entry, EntryId, Error, Lane, Message, Result, Role, SessionInfo, Text};
 
-use crate::import::{
-    About, Environment, ForeignSession, Identity, Tool, Unit, Whole, line_id,
-};
+use crate::import::{About, Environment, ForeignSession, Identity, Tool, Unit, Whole, line_id};
 
 mod anthropic;
 mod chat;

@@ -58,7 +58,8 @@ pub(crate) fn shape(text: &str) -> Option<Shape<'_>> {
         let theirs = ["anthropic_version", "anthropic_beta"];
         let api = match objects.iter().any(is_chat) {
             true => Api::Chat,
-            false if system.is_some()
+            false
+                if system.is_some()
                 || theirs.iter().any(|key| document.get(key).is_some())
                 || objects.iter().any(is_anthropic)
                 // Both may have it, and here nothing else differs.
@@ -73,8 +74,12 @@ pub(crate) fn shape(text: &str) -> Option<Shape<'_>> {
     let list = document.get("input").and_then(list)?;
     let all = objects(&list)?.iter().all(|object| is_item(object) || is_message(object));
     let system = document.get("instructions").filter(|raw| *raw != "null");
-    (all && (model.is_some() || !list.is_empty()))
-        .then_some(Shape { api: Api::Responses, model, system, list })
+    (all && (model.is_some() || !list.is_empty())).then_some(Shape {
+        api: Api::Responses,
+        model,
+        system,
+        list,
+    })
 }
 
 fn list(raw: &str) -> Option<Vec<&str>> {
@@ -108,7 +113,12 @@ fn is_chat(object: &Object<'_>) -> bool {
 
 fn is_anthropic(object: &Object<'_>) -> bool {
     const BLOCKS: &[&str] = &[
-        "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document",
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "image",
+        "document",
         "server_tool_use",
     ];
     has_block(object, BLOCKS)

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use forkwood::{Block, Body, Content, EntryId, Message, Session, Text};
-use forkwood_formats::export::{LossReport, Source, Target, What};
+use forkwood_formats::export::{self, LossReport, Source, Target, What};
 use pollster::block_on as run;
 
 /// What a message says, whatever form its content has.
@@ -196,9 +196,21 @@ pub(crate) fn same_words(
     let theirs = run(back.context()).unwrap();
     let (mut a, mut b) = (Vec::new(), flat(theirs.messages()));
     // What may differ in a message: nothing, where the report does not name it.
-    let content =
-        [What::Block, What::Image, What::Text, What::Thinking, What::Role, What::Shape, What::Field];
-    let mut all_there = true;
+    let content = [
+        What::Block,
+        What::Image,
+        What::Text,
+        What::Thinking,
+        What::Role,
+        What::Shape,
+        What::Field,
+        What::ContextEdit,
+    ];
+    // One that an edit takes out may stand there still.
+    let mut all_there = !source
+        .path()
+        .into_iter()
+        .any(|at| losses.names_entry(What::ContextEdit, &source.entries[at].id));
     for (message, id) in context.messages().iter().zip(context.entry_ids()) {
         let excused = content.iter().any(|what| losses.names_entry(*what, id));
         match excused {
@@ -207,9 +219,9 @@ pub(crate) fn same_words(
         }
     }
     // Blocks that a model was shown and that are said in other words stand for themselves.
-    let reworded = [What::Id].iter().any(|what| {
-        context.entry_ids().iter().any(|id| losses.names_entry(*what, id))
-    });
+    let reworded = [What::Id]
+        .iter()
+        .any(|what| context.entry_ids().iter().any(|id| losses.names_entry(*what, id)));
     if reworded {
         a.retain(|(_, kind, _)| *kind != "call");
         b.retain(|(_, kind, _)| *kind != "call");
@@ -231,5 +243,37 @@ pub(crate) fn same_words(
     };
     if !reworded && !losses.names(What::Field) {
         assert_eq!(pairs(theirs.messages()), pairs(context.messages()), "{target:?}");
+    }
+}
+
+/// The tree of what Claude Code has lines for, under the UUIDs of its lines.
+pub(crate) fn same_lines(source: &Source, back: &Session, losses: &LossReport) {
+    let uuid = |id: &EntryId| EntryId::from(export::uuid_of(&source.id, id.as_str()));
+    let mut names: HashSet<EntryId> = HashSet::new();
+    let mut above: HashMap<&EntryId, Option<EntryId>> = HashMap::new();
+    let mut ours: HashMap<EntryId, Option<EntryId>> = HashMap::new();
+    for entry in &source.entries {
+        let parent = entry.parent_id.as_ref();
+        let parent = parent.and_then(|id| above.get(id).cloned().unwrap_or(Some(uuid(id))));
+        let has_line = matches!(
+            entry.body,
+            Body::Message(_)
+                | Body::Compaction(_)
+                | Body::CustomMessage { .. }
+                | Body::BranchSummary { .. }
+        );
+        if has_line && losses.names_entry(What::Shape, &entry.id) {
+            // It may hang elsewhere; what follows it does not.
+            names.insert(uuid(&entry.id));
+        }
+        if has_line {
+            ours.insert(uuid(&entry.id), parent);
+        } else {
+            above.insert(&entry.id, parent);
+        }
+    }
+    let theirs = tree_of_session(back, |id| ours.contains_key(id));
+    for (id, parent) in ours.iter().filter(|(id, _)| !names.contains(*id)) {
+        assert_eq!(theirs.get(id).map(|(parent, _)| parent), Some(parent), "{id}");
     }
 }

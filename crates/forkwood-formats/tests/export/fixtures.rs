@@ -63,7 +63,9 @@ fn every_fixture_comes_back_from_formats_of_conversations() {
     for folder in ["pi", "my-pi-agent", "claude-code", "codex"] {
         for path in files(folder) {
             let formats = forkwood_formats::formats();
-            let Ok(ours) = run(forkwood::SessionStore::open_file(&path, &formats)) else { continue };
+            let Ok(ours) = run(forkwood::SessionStore::open_file(&path, &formats)) else {
+                continue;
+            };
             let source = gather(&ours, &Scope::Current);
             let (native, _) = read_back(&write(&source, Target::Jsonl), Target::Jsonl);
             if run(native.context()).unwrap().messages().is_empty() {

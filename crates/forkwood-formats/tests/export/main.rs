@@ -5,5 +5,6 @@
 mod compare;
 mod fixtures;
 mod generate;
+mod requests;
 mod round_trip;
 mod world;
