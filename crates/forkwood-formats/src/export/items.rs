@@ -160,7 +160,7 @@ impl Items<'_> {
             _ => {
                 let given = extra.iter().find(|(key, _)| *key == "argumentsText");
                 let given = given.and_then(|(_, json)| json.as_text());
-                let text = given.or_else(|| arguments.as_text().filter(|text| is_no_json(text)));
+                let text = given.or_else(|| arguments.as_text().filter(is_no_json));
                 let text = self.text(id, &text.unwrap_or_else(|| arguments.get().into()));
                 out.str("type", "function_call")
                     .raw("call_id", &call)
