@@ -186,5 +186,5 @@ fn a_request_is_what_a_model_would_be_sent() {
     }
     let list = sandbox.run(&["list", "--from", "anthropic"]);
     assert_eq!(list.code, 1);
-    assert!(list.stderr.contains("name files"), "{}", list.stderr);
+    assert!(list.stderr.contains("name a path"), "{}", list.stderr);
 }
