@@ -7,7 +7,7 @@ mod turns;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forkwood::conversation::native::session_id;
 use forkwood::conversation::{ConversationStore, Identity};
@@ -181,7 +181,7 @@ impl Handler {
         session.reload().await?;
         let id = session.id().clone();
         let storage = Arc::clone(session.storage());
-        let before = storage.facts(&id).await?.end;
+        self.turns.at_rest(&session).await?;
         let summary = conversations.untold_summary(&session).await?;
         let builder = self.agents.agent(&resolved.route.agent_id)?;
         let store = conversations.sessions().clone();
@@ -191,7 +191,19 @@ impl Handler {
             let prompt = format!("{}\n\n{SUMMARY}\n{}", agent.prompt(), summary.trim());
             agent.set_prompt(prompt.trim_start());
         }
-        let outcome = agent.run(said).await?;
+        let until = Instant::now() + self.turns.wait;
+        let (before, outcome) = loop {
+            let before = storage.facts(&id).await?.end;
+            match agent.run(said.clone()).await {
+                // Another agent was quicker, and nothing is written yet.
+                Err(AgentError::Storage(forkwood::Error::Claimed { .. }))
+                    if Instant::now() < until =>
+                {
+                    self.turns.at_rest(agent.session()).await?;
+                }
+                outcome => break (before, outcome?),
+            }
+        };
         let mut entry_ids = Vec::new();
         let mut from = Some(before);
         while let Some(seq) = from {

@@ -320,3 +320,27 @@ async fn a_conversation_that_another_process_keeps_is_told() {
     let handled = handler.handle(&inbound("telegram", "7", "and?")).await.unwrap();
     assert_eq!(handled.reply, "second");
 }
+
+#[tokio::test]
+async fn a_message_waits_for_an_agent_that_a_person_has_at_work_in_its_conversation() {
+    let desk = Desk::new([Rule::always().says("ok")]);
+    let handler = desk.handler();
+    let first = handler.handle(&inbound("telegram", "7", "one")).await.unwrap();
+    let conversations = PersistentConversations::open(desk.root.path()).unwrap();
+    let session = conversations.session(&first.session_key).await.unwrap();
+    let claim = session.claim().await.unwrap();
+    let before = session.entries().await.unwrap().len();
+    // Too long: it is told, and nothing is written.
+    let hasty = desk.handler().with_wait(Duration::ZERO);
+    let error = hasty.handle(&inbound("telegram", "7", "two")).await.unwrap_err();
+    assert!(error.to_string().contains("an agent is at work"), "{error}");
+    assert_eq!(session.entries().await.unwrap().len(), before);
+    // Else it comes to its turn.
+    let said = inbound("telegram", "7", "three");
+    let (handled, ()) = tokio::join!(handler.handle(&said), async {
+        tokio::task::yield_now().await;
+        drop(claim);
+    });
+    assert_eq!(handled.unwrap().reply, "ok");
+    assert_eq!(desk.provider.requests().len(), 2);
+}

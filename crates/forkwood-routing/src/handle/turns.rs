@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use forkwood::SessionId;
 use forkwood::storage::disk::{Disk, LockGuard, RealDisk};
+use forkwood::{Session, SessionId};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::Result;
+
+/// How often it is looked whether an agent has ended its work.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Lines of this process and locks among processes.
 #[derive(Debug)]
@@ -62,6 +65,23 @@ impl Turns {
                 Err(forkwood::Error::io(&self.folder, "wait for a turn in", stopped).into())
             }
         }
+    }
+}
+
+impl Turns {
+    /// Waits until no agent is at work in a session: a person may talk in it with another program.
+    /// After too long it goes on all the same, and the run is refused.
+    pub(super) async fn at_rest(&self, session: &Session) -> Result<()> {
+        let until = Instant::now() + self.wait;
+        while session.is_claimed().await? && Instant::now() < until {
+            // Not the timer of the runtime: it need not have one.
+            let pause = tokio::task::spawn_blocking(|| std::thread::sleep(PAUSE));
+            if let Err(stopped) = pause.await {
+                let stopped = std::io::Error::other(stopped);
+                return Err(forkwood::Error::io(&self.folder, "wait for a turn in", stopped).into());
+            }
+        }
+        Ok(())
     }
 }
 
