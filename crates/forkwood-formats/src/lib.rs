@@ -27,9 +27,9 @@ pub mod openai_agents;
 pub mod pi;
 pub mod picoclaw;
 pub mod redact;
+mod requests;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod requests;
 pub mod stats;
 mod time;
 
