@@ -268,15 +268,24 @@ proptest! {
         let read = Object::parse(&again).unwrap();
         let get = |camel: &str, snake: &str| read.get(camel).or_else(|| read.get(snake));
         for (key, value) in &fields {
-            // Absent and null are the same, and of two spellings one counts.
-            if value == "null" || key.contains("hinking") || key.contains("eplaces") {
+            let names_an_entry = key.ends_with("Id") || key.ends_with("_id");
+            // Absent and null are the same, as is an id without letters, and of two spellings one
+            // counts.
+            if value == "null" || (names_an_entry && value == "\"\"") || key.contains("hinking") || key.contains("eplaces") {
                 continue;
             }
             let kept = get(key, key).unwrap_or_else(|| panic!("{key} is lost: {line} {again}"));
             // Of what is a message, blocks or an object of ours, the fields are looked at elsewhere.
             if !["message", "retainedTail", "content", "replacement", "foreign", "forkedFrom", "createdAt"].contains(key) {
                 let stood = Json::parse(value).unwrap();
-                prop_assert_eq!(kept, stood.get());
+                let now = Json::parse(kept).unwrap();
+                match (stood.as_text(), now.as_text()) {
+                    // An id with a lone surrogate is written escaped, and is the same id.
+                    (Some(stood), Some(now)) if names_an_entry => {
+                        prop_assert_eq!(EntryId::from_text(&stood), EntryId::from_text(&now));
+                    }
+                    _ => prop_assert_eq!(kept, stood.get()),
+                }
             }
         }
         // And it settles: a second time nothing changes.

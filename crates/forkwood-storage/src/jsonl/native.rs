@@ -81,7 +81,9 @@ fn headless(start: &FileStart<'_>, number: u64) -> Option<Recognised> {
             EntryKind::from_tag(quick.kind) != EntryKind::Unknown
                 && quick.timestamp.is_some_and(|t| !t.starts_with('"'))
                 && line.starts_with(b"{\"id\":")
+                // A UUID of version 7; my-pi-agent's are of version 4.
                 && quick.id.len() == 32
+                && quick.id.as_bytes().get(12) == Some(&b'7')
         })
     };
     let rest = start.lines.iter().filter(|(_, line)| native(line)).count();
