@@ -99,6 +99,12 @@ pub(crate) enum Tool {
     OpenaiResponses,
     /// Files with requests to Anthropic's messages, given by path
     Anthropic,
+    /// opencode: $OPENCODE_DB, $XDG_DATA_HOME/opencode or ~/.local/share/opencode
+    Opencode,
+    /// goose: $GOOSE_PATH_ROOT/data, $XDG_DATA_HOME/goose or ~/.local/share/goose, sessions in it
+    Goose,
+    /// Gemini CLI: .gemini/tmp in $GEMINI_CLI_HOME or the home folder
+    Gemini,
 }
 
 impl Tool {
@@ -114,6 +120,9 @@ impl Tool {
             Tool::OpenaiChat => "openai-chat",
             Tool::OpenaiResponses => "openai-responses",
             Tool::Anthropic => "anthropic",
+            Tool::Opencode => "opencode",
+            Tool::Goose => "goose",
+            Tool::Gemini => "gemini",
         }
     }
 }

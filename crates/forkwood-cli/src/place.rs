@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use forkwood::storage::MemoryStorage;
 use forkwood::storage::jsonl::{JsonlOptions, JsonlStorage};
 use forkwood::{SessionStore, workspace};
 
@@ -53,6 +54,12 @@ impl Place {
                 if path.symlink_metadata().is_err() {
                     let message = format!("{}: there is no such folder", path.display());
                     return Err(CliError::new(forkwood::ErrorKind::NotFound, message));
+                }
+                if let Place::Tool(name, _) = self
+                    && !foreign::tool(name)?.in_place()
+                {
+                    // The engine would find nothing there, and look through all of it.
+                    return Ok(SessionStore::new(Arc::new(MemoryStorage::new()?)));
                 }
                 let recursive = recursive || matches!(self, Place::Tool(..));
                 JsonlStorage::folder(path, recursive, options(bridge))?

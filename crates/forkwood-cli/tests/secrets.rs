@@ -81,3 +81,27 @@ fn rules_are_listed() {
     assert_eq!(sandbox.run(&["check", "a", "b"]).code, 2);
     assert_eq!(sandbox.run(&["check", "--secrets", "--skip", "nothing"]).code, 2);
 }
+
+#[test]
+fn what_goes_out_redacted_holds_no_secret() {
+    let sandbox = Sandbox::new();
+    session(&sandbox);
+    for format in ["jsonl", "json", "markdown", "html", "pi", "my-pi-agent"] {
+        let args = ["export", "pi/a.jsonl", "--to", format];
+        let plain = sandbox.run(&args);
+        assert!(
+            plain.stdout.contains(&token()) && plain.stdout.contains("/home/alice"),
+            "{format}"
+        );
+        let run = sandbox.run(&[&args[..], &["--redact"]].concat());
+        assert_eq!(run.code, 0, "{format}: {}", run.stderr);
+        assert!(!run.stdout.contains(&token()[..12]), "{format}");
+        assert!(!run.stdout.contains("alice") && run.stdout.contains("redacted:github-token"));
+        assert!(run.stderr.contains("redacted (1): github-token: taken out"), "{}", run.stderr);
+    }
+    let out = ["export", "pi/a.jsonl", "--to", "jsonl", "-o", "out.jsonl", "--redact", "--json"];
+    let told = sandbox.ok(&out);
+    assert!(told.contains(r#""redacted":2"#), "{told}");
+    assert_eq!(sandbox.ok(&["check", "--secrets", "out.jsonl"]), "");
+    assert!(sandbox.ok(&["show", "out.jsonl"]).contains("~/x"));
+}

@@ -20,10 +20,15 @@ pub mod claude_code;
 pub mod codex;
 pub mod export;
 mod fields;
+pub mod gemini;
+#[cfg(feature = "sqlite")]
+pub mod goose;
 pub mod import;
 pub mod my_pi_agent;
 #[cfg(feature = "sqlite")]
 pub mod openai_agents;
+#[cfg(feature = "sqlite")]
+pub mod opencode;
 pub mod pi;
 pub mod picoclaw;
 pub mod redact;

@@ -54,6 +54,11 @@ pub(crate) struct How {
     /// Replace files that are there
     #[arg(long)]
     force: bool,
+
+    /// Take out keys, tokens, private keys, passwords and home folders; `check --secrets` tells
+    /// where they are
+    #[arg(long)]
+    redact: bool,
 }
 
 impl How {
@@ -127,7 +132,10 @@ pub(crate) async fn write(
         None if whole || how.all_branches || how.to == Format::Html => Scope::AllBranches,
         None => Scope::Current,
     };
-    let source = export::gather(session, &scope).await?;
+    let mut source = export::gather(session, &scope).await?;
+    if how.redact {
+        source.redact()?;
+    }
     let written = match how.to.target() {
         Some(target) => export::write(source, target)?,
         None if how.to == Format::Html => html::write(source),

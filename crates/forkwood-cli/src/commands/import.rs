@@ -75,7 +75,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
 /// What the arguments name.
 fn find(ctx: &Ctx, args: &Args) -> Result<Found> {
     let tools = match ctx.globals.from {
-        Some(tool) => vec![foreign::tool(tool.name())?],
+        Some(tool) => import::tools_of(tool.name()),
         None => import::tools(),
     };
     let mut found = Found::default();
@@ -107,7 +107,7 @@ fn find(ctx: &Ctx, args: &Args) -> Result<Found> {
     for tool in &tools {
         for folder in foreign::places(ctx, tool.as_ref()) {
             match folder.canonicalize() {
-                Ok(real) => add(std::slice::from_ref(tool), &real),
+                Ok(real) => add(&import::tools_of(tool.name()), &real),
                 Err(_) => missing.push(folder),
             }
         }

@@ -56,6 +56,12 @@ impl Sandbox {
             "PI_CODING_AGENT_DIR",
             "PI_CODING_AGENT_SESSION_DIR",
             "PICOCLAW_HOME",
+            "CLAUDE_CONFIG_DIR",
+            "CODEX_HOME",
+            "GEMINI_CLI_HOME",
+            "GOOSE_PATH_ROOT",
+            "OPENCODE_DB",
+            "XDG_DATA_HOME",
         ] {
             command.env_remove(name);
         }

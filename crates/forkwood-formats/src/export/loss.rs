@@ -44,6 +44,8 @@ pub enum What {
     Operation,
     /// Where the session stands.
     Pointer,
+    /// A secret, or a home folder, that was to be taken out.
+    Redacted,
     /// Who speaks.
     Role,
     /// The bounds of a message: it is several, or several are one.
@@ -85,6 +87,7 @@ impl What {
             What::Model => "model",
             What::Operation => "operation",
             What::Pointer => "pointer",
+            What::Redacted => "redacted",
             What::Role => "role",
             What::Shape => "shape",
             What::Subagent => "subagent",

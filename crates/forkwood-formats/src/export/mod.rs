@@ -27,6 +27,7 @@ mod openai_chat;
 mod openai_responses;
 mod pi;
 mod picoclaw;
+mod redacted;
 mod source;
 mod told;
 mod tree;

@@ -91,12 +91,7 @@ impl Tool for Codex {
         unit: &Unit,
     ) -> Result<Vec<Box<dyn ForeignSession>>> {
         let mut session = open_one(Arc::new(CodexFormat), disk, unit).await?;
-        if session.about.info.title.is_none()
-            && let Some(home) = codex_home_of(&unit.path)
-        {
-            let names = text_of(disk.as_ref(), &codex::place::names_file(home));
-            session.about.info.title = name_of(&names, &session.about.source_id);
-        }
+        take_name(disk.as_ref(), &unit.path, &mut session.about);
         Ok(vec![Box::new(session)])
     }
 }
@@ -138,6 +133,16 @@ fn take_agent_facts(about: &mut About, json: &str) {
     out.raw(METADATA, &own.finish());
     out.rest(before.iter().map(|(key, value)| (key, value.get())));
     info.metadata = Some(out.into_json());
+}
+
+/// The name that a person gave to the session of a rollout, which stands in a file of its own.
+pub(super) fn take_name(disk: &dyn Disk, path: &Path, about: &mut About) {
+    if about.info.title.is_none()
+        && let Some(home) = codex_home_of(path)
+    {
+        let names = text_of(disk, &codex::place::names_file(home));
+        about.info.title = name_of(&names, &about.source_id);
+    }
 }
 
 /// The folder of Codex that a rollout lies in.

@@ -23,6 +23,7 @@ use forkwood::storage::disk::{Disk, Meta};
 use forkwood::{Diagnostic, Entry, EntryId, Json, Result, SessionId, SessionInfo, Text};
 
 mod agents;
+mod compressed;
 mod engine;
 mod find;
 mod ledger;
@@ -51,18 +52,30 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(engine::MyPiAgent),
         Arc::new(agents::ClaudeCode),
         Arc::new(agents::Codex),
+        Arc::new(compressed::CodexCompressed),
         Arc::new(crate::picoclaw::PicoClaw),
         #[cfg(feature = "sqlite")]
         Arc::new(crate::openai_agents::OpenAiAgents),
+        Arc::new(crate::gemini::GeminiCli),
         Arc::new(crate::requests::Requests(crate::requests::Api::Chat)),
         Arc::new(crate::requests::Requests(crate::requests::Api::Responses)),
         Arc::new(crate::requests::Requests(crate::requests::Api::Anthropic)),
+        #[cfg(feature = "sqlite")]
+        Arc::new(crate::opencode::OpenCode),
+        #[cfg(feature = "sqlite")]
+        Arc::new(crate::goose::Goose),
     ]
 }
 
-/// The tool of a name.
+/// The tool of a name. Where files of one tool are read in several ways, the first of them; see
+/// [`tools_of`].
 pub fn tool(name: &str) -> Option<Arc<dyn Tool>> {
-    tools().into_iter().find(|tool| tool.name() == name)
+    tools_of(name).into_iter().next()
+}
+
+/// All ways in which files of the tool of a name are read.
+pub fn tools_of(name: &str) -> Vec<Arc<dyn Tool>> {
+    tools().into_iter().filter(|tool| tool.name() == name).collect()
 }
 
 /// What a tool may know of the user's machine; nothing is read behind the caller's back.

@@ -102,6 +102,16 @@ impl Database {
         Ok(out)
     }
 
+    /// The columns of a table.
+    ///
+    /// # Errors
+    /// `damaged` where the database cannot be read.
+    pub(crate) fn columns(&self, table: &str) -> Result<Vec<String>> {
+        self.rows("SELECT name FROM pragma_table_info(?1)", [table], |row| {
+            text(row, 0).unwrap_or_default()
+        })
+    }
+
     /// Its real tables; none that is made up by a view or a module.
     fn tables(&self) -> Result<Tables> {
         let names = self.rows(
@@ -111,9 +121,7 @@ impl Database {
         )?;
         let mut tables = Tables::new();
         for name in names {
-            let columns = self.rows("SELECT name FROM pragma_table_info(?1)", [&name], |row| {
-                text(row, 0).unwrap_or_default()
-            })?;
+            let columns = self.columns(&name)?;
             tables.insert(name, columns);
         }
         Ok(tables)

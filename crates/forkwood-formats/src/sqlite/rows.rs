@@ -42,6 +42,11 @@ pub(crate) trait Rows: Send {
     /// # Errors
     /// Where the database cannot be read.
     fn page(&mut self, database: &Database, notes: &mut Notes) -> Result<Vec<Entry>>;
+
+    /// Where the session stands, as far as it was read; `None`: it was known before.
+    fn leaf(&self) -> Option<&EntryId> {
+        None
+    }
 }
 
 /// What is found on the way.
@@ -79,7 +84,11 @@ impl<R: Rows> ForeignSession for SqlSession<R> {
     }
 
     async fn next(&mut self) -> Result<Vec<Entry>> {
-        self.rows.page(&self.database, &mut self.notes)
+        let page = self.rows.page(&self.database, &mut self.notes)?;
+        if let Some(leaf) = self.rows.leaf() {
+            self.about.leaf = Some(leaf.clone());
+        }
+        Ok(page)
     }
 
     async fn findings(&mut self) -> Result<Vec<Diagnostic>> {

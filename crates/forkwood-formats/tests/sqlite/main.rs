@@ -3,6 +3,8 @@
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used)]
 
+mod goose;
 mod openai;
+mod opencode;
 mod traces;
 mod world;
