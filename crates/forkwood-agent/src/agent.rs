@@ -29,7 +29,7 @@ use crate::subagent::Subagents;
 use crate::subagent::task::{TaskTool, Tasks};
 use crate::system::system_prompt;
 use crate::tool::{Hook, Tools};
-use crate::{AgentError, Events, Handle, Providers, Retries, SpillFolder};
+use crate::{AgentError, Events, Handle, Prices, Providers, Retries, SpillFolder};
 
 /// A model at work in a session.
 ///
@@ -68,6 +68,7 @@ pub(crate) struct Config {
     pub(crate) always_task: bool,
     pub(crate) ephemeral_subagents: bool,
     pub(crate) retries: Retries,
+    pub(crate) prices: Arc<Prices>,
     pub(crate) steering: Delivery,
     pub(crate) follow_up: Delivery,
     pub(crate) events: Events,

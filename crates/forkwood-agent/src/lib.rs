@@ -39,8 +39,8 @@ pub use frontmatter::Skipped;
 pub use provider::llm::{LlmProvider, Reach, Service};
 pub use provider::scripted::{Rule, ScriptedProvider, Step};
 pub use provider::{
-    Event, EventStream, Provider, ProviderError, ProviderErrorKind, Providers, Reply, Request,
-    Retries, StopReason, ToolCall, Usage,
+    Cost, Event, EventStream, Price, Prices, Provider, ProviderError, ProviderErrorKind, Providers,
+    Reply, Request, Retries, StopReason, ToolCall, Usage,
 };
 pub use queue::{Delivery, Handle, UserInput};
 pub use skill::{Skill, Skills};

@@ -3,6 +3,7 @@
 mod error;
 #[cfg(feature = "llm")]
 pub(crate) mod llm;
+mod price;
 mod reply;
 mod retry;
 pub(crate) mod scripted;
@@ -19,6 +20,7 @@ use forkwood_context::ProviderInput;
 use futures_util::Stream;
 
 pub use error::{ProviderError, ProviderErrorKind};
+pub use price::{Cost, Price, Prices};
 pub use reply::Reply;
 pub use retry::Retries;
 pub use usage::Usage;

@@ -21,6 +21,8 @@ mod json;
 mod model;
 mod output;
 mod place;
+#[cfg(feature = "agent")]
+mod prices;
 mod render;
 mod style;
 mod target;

@@ -1,11 +1,12 @@
 //! From arguments, the session and the environment to a model that can be asked.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use forkwood::{ErrorKind, Settings};
 use forkwood_agent::{
-    AgentError, LlmProvider, Provider, ProviderErrorKind, Providers, Reach, Rule, ScriptedProvider,
-    Service,
+    AgentError, LlmProvider, Prices, Provider, ProviderErrorKind, Providers, Reach, Rule,
+    ScriptedProvider, Service,
 };
 
 use crate::error::{CliError, Result};
@@ -32,6 +33,12 @@ pub(crate) struct ModelArgs {
     /// Where the provider is, if not at its usual place, such as http://localhost:8080/v1
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
+
+    /// What models cost, so that it is written down with their tokens: a file in TOML with
+    /// [models."NAME"] and, in US dollars for a million tokens, input, output, cache_read and
+    /// cache_write [default: $XDG_CONFIG_HOME/forkwood/prices.toml, where it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
 }
 
 /// A model, and who runs it.
@@ -43,6 +50,8 @@ pub(crate) struct Chosen {
     pub(crate) provider: String,
     /// The model.
     pub(crate) model: String,
+    /// What models cost, as the person says.
+    pub(crate) prices: Arc<Prices>,
 }
 
 impl ModelArgs {
@@ -75,7 +84,8 @@ impl ModelArgs {
         if name != SCRIPTED {
             providers.add(scripted());
         }
-        Ok(Chosen { providers, provider: name, model })
+        let prices = crate::prices::load(self.prices.as_deref())?;
+        Ok(Chosen { providers, provider: name, model, prices })
     }
 
     fn provider(&self, name: &str) -> Result<Arc<dyn Provider>> {

@@ -193,6 +193,31 @@ fn labels_models_levels_and_tokens() {
     assert_eq!(the(&cleared, "label")["entry"], labels[0]["entry"]);
 }
 
+/// Settings made before count from the first message on.
+#[test]
+fn a_new_chat_has_no_session_until_something_is_said() {
+    let sandbox = Sandbox::new();
+    let looked = events(&sandbox, &[], "/tree\n/cost\n/model\n/thinking low\n/resume\n/help\n");
+    assert_eq!(the(&looked, "tree")["rows"].as_array().unwrap().len(), 0);
+    assert_eq!(the(&looked, "cost")["session"]["requests"], 0);
+    assert!(all(&looked, "session").is_empty(), "{looked:?}");
+    for line in ["/rewind x", "/fork", "/label x", "/export x.md"] {
+        let run = chat(&sandbox, &["--json"], &format!("{line}\n"));
+        assert_eq!(run.code, 2, "{line}: {}", run.stderr);
+        assert!(run.stderr.contains("nothing was said yet"), "{line}: {}", run.stderr);
+    }
+    assert_eq!(sandbox.ok(&["list", "--json"]), "", "nothing was made");
+    assert_eq!(sandbox.files(), [], "not even a folder");
+    let set = events(&sandbox, &[], "/model other-model\n/thinking low\none\n/thinking\n");
+    assert_eq!(the(&set, "turn")["model"], "other-model");
+    assert_eq!(all(&set, "thinking")[1]["thinkingLevel"], "low");
+    let old = session(&set);
+    let back = events(&sandbox, &[], &format!("/tree\n/resume {old}\ntwo\n"));
+    assert_eq!(session(&back), old);
+    assert_eq!(said(&sandbox, &old).len(), 4);
+    assert_eq!(sandbox.ok(&["list", "--json"]).lines().count(), 1);
+}
+
 #[test]
 fn compact_sums_up_and_the_talk_goes_on() {
     let sandbox = Sandbox::new();

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::mark::Marked;
 use super::operation::NAVIGATION;
-use super::request::{ModelSummariser, stopped};
+use super::request::stopped;
 use super::{Agent, settings_of};
 use crate::AgentError;
 
@@ -93,7 +93,7 @@ impl Agent {
             settings.model = self.config.model.as_deref().map(Into::into);
             settings.provider = self.config.provider.as_deref().map(Into::into);
         }
-        let asked = ModelSummariser::new(&self.config.providers, &settings);
+        let asked = self.summariser(&settings);
         let marked = Marked::new(self, asked, NAVIGATION);
         let summary = tokio::select! {
             biased;

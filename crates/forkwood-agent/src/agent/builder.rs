@@ -13,7 +13,7 @@ use crate::skill::Skills;
 use crate::subagent::task::TaskTool;
 use crate::subagent::{Subagents, TASK_TOOL};
 use crate::tool::{Hook, Tool, Tools};
-use crate::{AgentError, Events, Handle, Provider, Providers, Retries};
+use crate::{AgentError, Events, Handle, Prices, Provider, Providers, Retries};
 
 /// What an agent is made of. Only a provider and a model must be given.
 #[derive(Debug)]
@@ -43,6 +43,7 @@ impl Default for AgentBuilder {
                 always_task: false,
                 ephemeral_subagents: false,
                 retries: Retries::default(),
+                prices: Arc::default(),
                 steering: Delivery::One,
                 follow_up: Delivery::One,
                 events: Events::default(),
@@ -195,6 +196,14 @@ impl AgentBuilder {
     #[must_use]
     pub fn retries(mut self, retries: Retries) -> AgentBuilder {
         self.config.retries = retries;
+        self
+    }
+
+    /// What models cost: answers and summaries are written down with it, those of sub-agents too.
+    /// Models that are not among them have no cost.
+    #[must_use]
+    pub fn prices(mut self, prices: Arc<Prices>) -> AgentBuilder {
+        self.config.prices = prices;
         self
     }
 

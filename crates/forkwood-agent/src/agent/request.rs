@@ -15,7 +15,7 @@ use super::follow::Followed;
 use super::mark::Marked;
 use super::operation::COMPACTION;
 use super::{Agent, plain};
-use crate::{AgentError, AgentEvent, Event, Provider, Providers, Reply, Request, Usage};
+use crate::{AgentError, AgentEvent, Event, Prices, Provider, Providers, Reply, Request, Usage};
 
 /// Where long outputs go.
 #[derive(Clone)]
@@ -30,6 +30,12 @@ impl std::fmt::Debug for SharedSpill {
 impl Agent {
     pub(super) fn snapshot(&self) -> TurnSnapshot {
         TurnSnapshot::new(self.system.as_str(), self.tools.specs(), Vec::new())
+    }
+
+    /// The model of the settings, to sum up.
+    pub(super) fn summariser(&self, settings: &Settings) -> ModelSummariser {
+        let prices = Arc::clone(&self.config.prices);
+        ModelSummariser::new(&self.config.providers, settings).with_prices(prices)
     }
 
     /// The state of the session.
@@ -54,7 +60,7 @@ impl Agent {
         let named = plain(now.settings.provider.as_ref());
         let provider = self.config.providers.get(named.as_deref())?.name().to_owned();
         let results = self.config.results(&self.session);
-        let asked = ModelSummariser::new(&self.config.providers, &now.settings);
+        let asked = self.summariser(&now.settings);
         let marked = Marked::new(self, asked, COMPACTION);
         let view = match self.pipeline.as_mut() {
             None => seen,
@@ -128,7 +134,7 @@ impl Agent {
         if now.settings.model.is_none() {
             now.settings.model = self.config.model.as_deref().map(Into::into);
         }
-        let asked = ModelSummariser::new(&self.config.providers, &now.settings);
+        let asked = self.summariser(&now.settings);
         let marked = Marked::new(self, asked, COMPACTION);
         let input = Input { view: &seen, path: &now.path, snapshot, settings: &now.settings };
         let instructions: Option<Text> = instructions.map(Into::into);
@@ -180,6 +186,7 @@ pub struct ModelSummariser {
     provider: Option<Arc<dyn Provider>>,
     model: Option<Text>,
     provider_name: Option<Text>,
+    prices: Arc<Prices>,
 }
 
 impl ModelSummariser {
@@ -192,7 +199,15 @@ impl ModelSummariser {
             model: settings.model.clone(),
             provider_name: provider.as_ref().map(|it| it.name().into()),
             provider,
+            prices: Arc::default(),
         }
+    }
+
+    /// With what models cost, so that it is told with the tokens.
+    #[must_use]
+    pub fn with_prices(mut self, prices: Arc<Prices>) -> ModelSummariser {
+        self.prices = prices;
+        self
     }
 }
 
@@ -228,7 +243,10 @@ impl Summariser for ModelSummariser {
         }
         Ok(SummaryReply {
             text: text.into(),
-            usage: reply.usage.map(|usage| usage.to_json()),
+            usage: reply.usage.map(|usage| {
+                let name = |text: &Option<Text>| plain(text.as_ref()).unwrap_or_default();
+                self.prices.report(&usage, &name(&self.provider_name), &name(&self.model))
+            }),
             model: self.model.clone(),
             provider: self.provider_name.clone(),
         })

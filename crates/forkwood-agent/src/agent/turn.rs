@@ -163,7 +163,8 @@ impl Agent {
             run.usage.add(usage);
             self.learn(usage);
         }
-        let message = reply.message(model, provider);
+        let mut message = reply.message(model, provider);
+        message.usage = usage.map(|usage| self.config.prices.report(&usage, provider, model));
         run.text = message.content.text().to_string_lossy().into_owned();
         let mut bodies = vec![Body::message(message)];
         let turn = if !calls.is_empty() && stop == Some(StopReason::Length) {
@@ -205,22 +206,25 @@ impl Agent {
         provider: &str,
     ) -> Result<Turn, AgentError> {
         let calls = reply.calls().to_vec();
-        if let Some(usage) = &reply.usage {
+        let usage = reply.usage;
+        if let Some(usage) = &usage {
             run.usage.add(usage);
         }
+        let priced = usage.map(|usage| self.config.prices.report(&usage, provider, model));
         if calls.is_empty() {
-            if let Some(usage) = reply.usage {
+            if let Some(usage) = priced {
                 let body = Body::Usage {
                     kind: "cancelled".into(),
                     provider: provider.into(),
                     model: model.into(),
-                    usage: usage.to_json(),
+                    usage,
                 };
                 self.append(vec![body]).await?;
             }
             return Ok(Turn::Cancelled);
         }
         let mut message: Message = reply.message(model, provider);
+        message.usage = priced;
         message.stop_reason = Some("aborted".into());
         run.text = message.content.text().to_string_lossy().into_owned();
         let mut bodies = vec![Body::message(message)];

@@ -14,9 +14,11 @@ use super::{Chat, events};
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     usage: Usage,
-    /// Money, where the owner of the file wrote it down.
-    money: f64,
+    /// US dollars, where they were written down.
+    money: Option<f64>,
     requests: u64,
+    /// Requests of which it is known what they cost.
+    priced: u64,
 }
 
 impl Sum {
@@ -25,7 +27,10 @@ impl Sum {
         self.usage.add(&usage);
         self.requests += 1;
         let whole = json.to::<serde_json::Value>().unwrap_or_default();
-        self.money += whole["cost"]["total"].as_f64().unwrap_or(0.0);
+        if let Some(money) = whole["cost"]["total"].as_f64() {
+            self.money = Some(self.money.unwrap_or(0.0) + money);
+            self.priced += 1;
+        }
     }
 }
 
@@ -34,32 +39,45 @@ impl Chat {
     pub(super) async fn cost(&mut self, ctx: &mut Ctx) -> Result {
         self.agent.session_mut().reload().await?;
         let (branch, all) = sums(self.agent.session()).await?;
-        if ctx.json() {
-            let mut out = events::object("cost");
-            for (name, sum) in [("branch", branch), ("session", all)] {
-                let mut inner = forkwood::core::json::ObjectWriter::new();
-                inner
-                    .raw("requests", &sum.requests.to_string())
-                    .raw("usage", sum.usage.to_json().get())
-                    .raw("cost", &sum.money.to_string());
-                out.raw(name, &inner.finish());
-            }
-            return events::print(ctx, out);
-        }
-        for (name, sum) in [("this branch", branch), ("the session", all)] {
-            let Usage { input, output, cache_read, cache_write, .. } = sum.usage;
-            let mut line =
-                format!("{name:<12} {} requests: {input} tokens in, {output} out", sum.requests);
-            if cache_read + cache_write > 0 {
-                line.push_str(&format!(", {cache_read} from the cache, {cache_write} into it"));
-            }
-            if sum.money > 0.0 {
-                line.push_str(&format!(", cost {:.4}", sum.money));
-            }
-            ctx.out.line(line)?;
-        }
-        Ok(())
+        show(ctx, branch, all)
     }
+}
+
+/// Before anything was said.
+pub(super) fn nothing(ctx: &mut Ctx) -> Result {
+    show(ctx, Sum::default(), Sum::default())
+}
+
+fn show(ctx: &mut Ctx, branch: Sum, all: Sum) -> Result {
+    if ctx.json() {
+        let mut out = events::object("cost");
+        for (name, sum) in [("branch", branch), ("session", all)] {
+            let mut inner = forkwood::core::json::ObjectWriter::new();
+            inner
+                .raw("requests", &sum.requests.to_string())
+                .raw("usage", sum.usage.to_json().get())
+                .raw("cost", &serde_json::json!(sum.money).to_string())
+                .raw("priced", &sum.priced.to_string());
+            out.raw(name, &inner.finish());
+        }
+        return events::print(ctx, out);
+    }
+    for (name, sum) in [("this branch", branch), ("the session", all)] {
+        let Usage { input, output, cache_read, cache_write, .. } = sum.usage;
+        let mut line =
+            format!("{name:<12} {} requests: {input} tokens in, {output} out", sum.requests);
+        if cache_read + cache_write > 0 {
+            line.push_str(&format!(", {cache_read} from the cache, {cache_write} into it"));
+        }
+        if let Some(money) = sum.money {
+            line.push_str(&format!(", cost ${money:.4}"));
+            if sum.priced < sum.requests {
+                line.push_str(&format!(" (known of {})", sum.priced));
+            }
+        }
+        ctx.out.line(line)?;
+    }
+    Ok(())
 }
 
 async fn sums(session: &Session) -> Result<(Sum, Sum)> {

@@ -19,7 +19,7 @@ const COMMANDS: &[(&str, &str)] = &[
         "/export [FILE]",
         "write this branch to a new file: .md, .json, or .jsonl, a session of its own",
     ),
-    ("/cost", "tokens so far"),
+    ("/cost", "tokens so far, and dollars where prices are known"),
     ("/quit", "end the chat"),
 ];
 

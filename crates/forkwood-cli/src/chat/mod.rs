@@ -1,5 +1,6 @@
 //! Talking with a model: lines in, events out, every step in the session before the next.
 
+mod before;
 mod cost;
 mod events;
 mod export;
@@ -63,7 +64,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
             "new sessions are made in a store: name a session, or use --store",
         ));
     }
-    let setup = Setup::new(ctx, &args, existing.as_ref()).await?;
+    let mut setup = Setup::new(ctx, &args, existing.as_ref()).await?;
     let terminal = input::is_terminal(ctx);
     let mut interrupts = Some(Interrupts::new()?);
     let mut chat = match existing {
@@ -111,7 +112,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
             Line::Text(text) if text.trim().is_empty() => continue,
             Line::Text(text) => text,
         };
-        let done = said(ctx, &setup, &mut chat, &mut interrupts, &text).await;
+        let done = said(ctx, &mut setup, &mut chat, &mut interrupts, &text).await;
         ctx.out.flush()?;
         match done {
             Ok(Next::Quit) => break,
@@ -135,10 +136,10 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     if stopped { Err(stopped_error()) } else { Ok(Outcome::Done) }
 }
 
-/// Does what a line says. The session is made when there is something to put into it.
+/// Does what a line says. The session is made when something is said.
 async fn said(
     ctx: &mut Ctx,
-    setup: &Setup,
+    setup: &mut Setup,
     chat: &mut Option<Chat>,
     interrupts: &mut Option<Interrupts>,
     text: &str,
@@ -152,10 +153,21 @@ async fn said(
     let chat = match chat {
         Some(chat) => chat,
         None => {
-            let session = place::own_store(ctx)?.create(forkwood::CreateOptions::default()).await?;
+            let (session, new) = match &command {
+                Command::Say(_) => {
+                    let options = forkwood::CreateOptions::default();
+                    (place::own_store(ctx)?.create(options).await?, true)
+                }
+                Command::Resume(Some(query)) => (target::open(ctx, query).await?, false),
+                _ => return before::run(ctx, setup, &command).await.map(|()| Next::GoOn),
+            };
             let opened = Chat::open(ctx, setup.clone(), session, interrupts).await?;
-            opened.greet(ctx, true).await?;
-            chat.insert(opened)
+            opened.greet(ctx, new).await?;
+            let opened = chat.insert(opened);
+            if !new {
+                return Ok(Next::GoOn);
+            }
+            opened
         }
     };
     chat.run(ctx, command).await

@@ -125,29 +125,29 @@ impl Chat {
         let session = target::open(ctx, query).await?;
         self.change(ctx, session, false).await
     }
+}
 
-    /// Tells which sessions there are.
-    pub(super) async fn newest(&mut self, ctx: &mut Ctx) -> Result {
-        let store = Place::of(ctx)?.open(ctx, true, true)?;
-        let page = Page { limit: NEWEST, sort: Sort::Activity, ..Page::default() };
-        let rows = store.list(page).await?.rows;
-        if ctx.json() {
-            let ids: Vec<&Text> = rows.iter().map(|row| &row.shown_id).collect();
-            let mut out = events::object("sessions");
-            out.raw("sessions", &json::texts(ids));
-            return events::print(ctx, out);
-        }
-        ctx.out.done("nothing waits here; /resume SESSION goes on with another one:");
-        for row in rows {
-            let title = match (&row.title, &row.first_user) {
-                (Some(title), _) => sanitise::text(title, Layout::Line).into_owned(),
-                (None, Some(first)) => sanitise::line(first).into_owned(),
-                (None, None) => String::new(),
-            };
-            let id = paint(style::ID, sanitise::text(&row.shown_id, Layout::Line));
-            let at = time::short(row.last_activity);
-            ctx.out.line(format!("{id}  {}  {}", paint(style::DIM, at), cut(&title, 60)))?;
-        }
-        Ok(())
+/// Tells which sessions there are.
+pub(super) async fn newest(ctx: &mut Ctx) -> Result {
+    let store = Place::of(ctx)?.open(ctx, true, true)?;
+    let page = Page { limit: NEWEST, sort: Sort::Activity, ..Page::default() };
+    let rows = store.list(page).await?.rows;
+    if ctx.json() {
+        let ids: Vec<&Text> = rows.iter().map(|row| &row.shown_id).collect();
+        let mut out = events::object("sessions");
+        out.raw("sessions", &json::texts(ids));
+        return events::print(ctx, out);
     }
+    ctx.out.done("nothing waits here; /resume SESSION goes on with another one:");
+    for row in rows {
+        let title = match (&row.title, &row.first_user) {
+            (Some(title), _) => sanitise::text(title, Layout::Line).into_owned(),
+            (None, Some(first)) => sanitise::line(first).into_owned(),
+            (None, None) => String::new(),
+        };
+        let id = paint(style::ID, sanitise::text(&row.shown_id, Layout::Line));
+        let at = time::short(row.last_activity);
+        ctx.out.line(format!("{id}  {}  {}", paint(style::DIM, at), cut(&title, 60)))?;
+    }
+    Ok(())
 }

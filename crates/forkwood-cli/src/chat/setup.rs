@@ -73,6 +73,7 @@ impl Setup {
             .subagents(Subagents::discover(&[]))
             .retries(Retries { times: self.retries, ..Retries::default() })
             .budget(Some(budget))
+            .prices(Arc::clone(&self.chosen.prices))
             .events(sink);
         let providers = &self.chosen.providers;
         let first = self.chosen.provider.as_str();

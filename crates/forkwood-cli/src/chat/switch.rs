@@ -16,16 +16,11 @@ impl Chat {
         let now = self.settings().await?;
         if let Some(name) = name {
             let known = self.agent.providers().names();
-            let split = name.split_once('/').filter(|(provider, model)| {
-                known.iter().any(|known| known == provider) && !model.is_empty()
-            });
             let current = now.provider.as_ref().map(|it| it.to_string_lossy().into_owned());
             let current = current.filter(|current| known.contains(current));
             let default = self.setup.chosen.provider.clone();
-            let (provider, model) = match split {
-                Some((provider, model)) => (provider.to_owned(), model),
-                None => (current.unwrap_or(default), name),
-            };
+            let (provider, model) = split(name, &known);
+            let provider = provider.map_or_else(|| current.unwrap_or(default), str::to_owned);
             self.agent.set_model(model, Some(&provider)).await?;
             // This is what is wanted now, whatever the arguments said.
             self.to_set = false;
@@ -37,9 +32,7 @@ impl Chat {
     pub(super) async fn thinking(&mut self, ctx: &mut Ctx, level: Option<&str>) -> Result {
         self.agent.session_mut().reload().await?;
         if let Some(level) = level {
-            if level.contains(char::is_whitespace) {
-                return Err(CliError::usage("a thinking level is one word"));
-            }
+            one_word(level)?;
             self.agent.set_thinking_level(level).await?;
             self.setup.thinking = None;
         }
@@ -48,18 +41,7 @@ impl Chat {
 
     async fn tell_settings(&mut self, ctx: &mut Ctx, event: &str) -> Result {
         let now = self.settings().await?;
-        if ctx.json() {
-            let mut out = events::object(event);
-            out.raw("model", &model(&now))
-                .raw("thinkingLevel", &json::text(now.thinking_level.as_ref()));
-            return events::print(ctx, out);
-        }
-        let level = now.thinking_level.as_ref().map(ToString::to_string);
-        let level = level.unwrap_or_else(|| "as the model likes".to_owned());
-        let providers = self.agent.providers().names().join(", ");
-        ctx.out.done(format!("model {}, thinking: {level}", model_name(&now)));
-        ctx.out.done(format!("providers: {providers}"));
-        Ok(())
+        tell_settings(ctx, event, &now, &self.agent.providers().names())
     }
 
     /// The settings of the session; before the first turn, those it will begin with.
@@ -84,4 +66,38 @@ impl Chat {
         }
         Ok(())
     }
+}
+
+/// A provider, where the name begins with one that is known, and the model.
+pub(super) fn split<'n>(name: &'n str, known: &[String]) -> (Option<&'n str>, &'n str) {
+    let split = name.split_once('/').filter(|(provider, model)| {
+        known.iter().any(|known| known == provider) && !model.is_empty()
+    });
+    split.map_or((None, name), |(provider, model)| (Some(provider), model))
+}
+
+pub(super) fn one_word(level: &str) -> Result {
+    match level.contains(char::is_whitespace) {
+        true => Err(CliError::usage("a thinking level is one word")),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn tell_settings(
+    ctx: &mut Ctx,
+    event: &str,
+    now: &Settings,
+    providers: &[String],
+) -> Result {
+    if ctx.json() {
+        let mut out = events::object(event);
+        out.raw("model", &model(now))
+            .raw("thinkingLevel", &json::text(now.thinking_level.as_ref()));
+        return events::print(ctx, out);
+    }
+    let level = now.thinking_level.as_ref().map(ToString::to_string);
+    let level = level.unwrap_or_else(|| "as the model likes".to_owned());
+    ctx.out.done(format!("model {}, thinking: {level}", model_name(now)));
+    ctx.out.done(format!("providers: {}", providers.join(", ")));
+    Ok(())
 }

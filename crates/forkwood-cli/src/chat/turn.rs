@@ -10,7 +10,7 @@ use crate::error::{CliError, Result};
 
 use super::interrupt::Interrupts;
 use super::slash::Command;
-use super::{Chat, Next, events, setup, stopped_error};
+use super::{Chat, Next, events, moves, setup, stopped_error};
 
 /// Where a run begins.
 enum Start {
@@ -60,7 +60,7 @@ impl Chat {
         if self.waits().await? {
             return self.turn(ctx, Start::Proceed).await;
         }
-        self.newest(ctx).await?;
+        moves::newest(ctx).await?;
         Ok(Next::GoOn)
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     #[cfg_attr(
         feature = "agent",
-        arg(conflicts_with_all = ["instructions", "provider", "model", "base_url"])
+        arg(conflicts_with_all = ["instructions", "provider", "model", "base_url", "prices"])
     )]
     summary_file: Option<PathBuf>,
 
@@ -154,7 +154,8 @@ fn asked(args: &Args, pipeline: &mut Pipeline, input: Input<'_>) -> Result<Prepa
         provider: Some(chosen.provider.as_str().into()),
         ..Settings::default()
     };
-    let summariser = forkwood_agent::ModelSummariser::new(&chosen.providers, &by);
+    let summariser = forkwood_agent::ModelSummariser::new(&chosen.providers, &by)
+        .with_prices(std::sync::Arc::clone(&chosen.prices));
     let instructions = args.instructions.as_deref().map(Text::from);
     let runtime = crate::chat::runtime()?;
     Ok(runtime.block_on(pipeline.compact(input, instructions.as_ref(), &summariser))?)

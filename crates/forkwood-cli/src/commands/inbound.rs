@@ -110,6 +110,7 @@ fn builder(
 ) -> std::result::Result<AgentBuilder, AgentError> {
     let mut builder = Agent::builder()
         .model(&chosen.model)
+        .prices(Arc::clone(&chosen.prices))
         .retries(Retries { times: retries, ..Retries::default() });
     if let Some(system) = system {
         builder = builder.prompt(system);

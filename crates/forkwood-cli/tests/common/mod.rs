@@ -61,6 +61,7 @@ impl Sandbox {
             "GEMINI_CLI_HOME",
             "GOOSE_PATH_ROOT",
             "OPENCODE_DB",
+            "XDG_CONFIG_HOME",
             "XDG_DATA_HOME",
         ] {
             command.env_remove(name);
