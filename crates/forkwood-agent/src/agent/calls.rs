@@ -7,9 +7,9 @@ use forkwood::{Body, EntryId, Json, Message, Role};
 use serde_json::json;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
+use super::Agent;
 use super::operation::{self, OpenOperation, TOOL};
 use super::run::{CANCELLED, Run};
-use super::{Agent, settings_of};
 use crate::tool::{After, Before, Tool, ToolFailure, ToolOutput, ToolRun};
 use crate::{AgentError, AgentEvent, ToolCall};
 
@@ -63,7 +63,7 @@ impl Agent {
         run: &Run,
         calls: Vec<PendingCall>,
     ) -> Result<CallsEnd, AgentError> {
-        let settings = settings_of(&self.session).await?;
+        let settings = self.settings_now().await?;
         let tools = self.tools.active(settings.active_tool_names.as_deref());
         let mut end = CallsEnd::Done;
         let mut group: Vec<Ready> = Vec::new();

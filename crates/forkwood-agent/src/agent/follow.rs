@@ -1,8 +1,9 @@
 //! The state of the session, followed from turn to turn: what is new is read, and no more.
 
+use forkwood::core::fold::FoldRules;
 use forkwood::storage::PathStop;
 use forkwood::storage::jsonl::NATIVE;
-use forkwood::{Body, Entry, EntryId, Lane, Seq, Session, Settings, blobs};
+use forkwood::{Body, Entry, EntryId, Lane, Message, Seq, Session, Settings, blobs};
 use forkwood_context::View;
 
 use crate::AgentError;
@@ -91,6 +92,11 @@ impl Followed {
                 return Ok(self.leaf.as_ref() == leaf);
             }
         }
+    }
+
+    /// The messages, blobs as names.
+    pub(crate) fn messages(&self, rules: &FoldRules) -> Vec<Message> {
+        View::from_path(&self.path, rules).messages
     }
 
     /// What a model sees of it. Blobs are inlined.

@@ -38,6 +38,18 @@ impl Agent {
         ModelSummariser::new(&self.config.providers, settings).with_prices(prices)
     }
 
+    /// Model, thinking level and tools where the session stands: what is new since it was last
+    /// looked at is read, and not the conversation.
+    pub(super) async fn settings_now(&mut self) -> Result<Settings, AgentError> {
+        Ok(self.follow().await?.settings.clone())
+    }
+
+    /// The state of the session, for who does not take it away.
+    pub(super) async fn follow(&mut self) -> Result<&Followed, AgentError> {
+        let now = Followed::now(self.followed.take(), &self.session).await?;
+        Ok(self.followed.insert(now))
+    }
+
     /// The state of the session.
     async fn now(&mut self) -> Result<(Followed, View), AgentError> {
         let followed = Followed::now(self.followed.take(), &self.session).await?;

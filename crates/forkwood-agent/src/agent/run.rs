@@ -1,13 +1,13 @@
 //! Runs: from what the person says to the end of what the model does about it.
 
-use forkwood::{Block, Body, Content, Context, Message, Role};
+use forkwood::{Block, Body, Content, Message, Role};
 use forkwood_context::{TurnSnapshot, lift_calls};
 use tokio_util::sync::CancellationToken;
 
+use super::Agent;
 use super::calls::{CallsEnd, PendingCall};
 use super::operation::{self, OpenOperation, RUN, TOOL};
 use super::turn::Turn;
-use super::{Agent, settings_of};
 use crate::queue::UserInput;
 use crate::{AgentError, StopReason, ToolCall, Usage};
 
@@ -247,7 +247,7 @@ impl Agent {
 
     /// Where the session names no model, the default one is written first.
     async fn choose_model(&mut self) -> Result<(), AgentError> {
-        let settings = settings_of(&self.session).await?;
+        let settings = self.settings_now().await?;
         let mut bodies = Vec::new();
         if settings.model.is_none() {
             let model = self.config.model.clone().ok_or(AgentError::NoModel)?;
@@ -276,8 +276,8 @@ impl Agent {
         }
         if calls.is_empty() {
             // After a crash, or with foreign sessions: the state tells what comes next.
-            let context = self.session.context().await?;
-            match next_step(&context) {
+            let rules = self.session.facts().rules;
+            match next_step(&self.follow().await?.messages(&rules)) {
                 Step::Ask => {}
                 Step::Terminated => return self.finish(run, RunStop::Terminated).await,
                 Step::Nothing => match self.deliver(true).await? {
@@ -385,19 +385,19 @@ enum Step {
 }
 
 /// What comes next where no call is pending.
-fn next_step(context: &Context) -> Step {
+fn next_step(messages: &[Message]) -> Step {
     let terminates = |message: &Message| {
         let metadata = message.metadata.as_ref().and_then(|json| json.as_object());
         metadata.is_some_and(|object| object.get("terminate") == Some("true"))
     };
-    match context.messages().last() {
-        Some(last) if last.role == Role::Assistant => match pending_calls(context.messages()) {
+    match messages.last() {
+        Some(last) if last.role == Role::Assistant => match pending_calls(messages) {
             calls if calls.is_empty() => Step::Nothing,
             _ => Step::Ask,
         },
         Some(last) if last.role == Role::Tool => {
             // The results of one turn stand together.
-            let results = context.messages().iter().rev().take_while(|m| m.role == Role::Tool);
+            let results = messages.iter().rev().take_while(|m| m.role == Role::Tool);
             if results.into_iter().any(terminates) { Step::Terminated } else { Step::Ask }
         }
         _ => Step::Ask,
