@@ -65,10 +65,10 @@ pub enum AgentError {
     Storage(#[from] forkwood::Error),
     /// Another program took the lane elsewhere while tools ran. What they gave is kept, behind
     /// their calls.
-    #[error("{source}; what the tools gave in the meantime is kept on the lane {lane}")]
+    #[error("{source}; what the tools gave in the meantime is kept {}", kept(lane.as_deref(), entries))]
     Moved {
-        /// The lane that was made for it.
-        lane: String,
+        /// The lane that was made for it; `None` where the format has no lanes.
+        lane: Option<String>,
         /// The entries of the results.
         entries: Vec<forkwood::EntryId>,
         /// The conflict.
@@ -111,6 +111,14 @@ pub enum AgentError {
         /// Why.
         source: std::io::Error,
     },
+}
+
+fn kept(lane: Option<&str>, entries: &[forkwood::EntryId]) -> String {
+    match (lane, entries.last()) {
+        (Some(lane), _) => format!("on the lane {lane}"),
+        (None, Some(last)) => format!("behind their calls, on the branch that ends at {last}"),
+        (None, None) => "behind their calls".to_owned(),
+    }
 }
 
 impl AgentError {

@@ -117,3 +117,41 @@ fn long_talks_are_compacted_in_place_and_by_hand() {
         assert!(!check.stdout.contains("error"), "{file}: {}", check.stdout);
     });
 }
+
+/// While a tool runs, another program goes elsewhere in the file.
+#[test]
+fn results_are_kept_behind_their_calls_where_another_program_moves_the_file() {
+    let sandbox = Sandbox::new();
+    sandbox.put("pi.jsonl", PI);
+    let before = context(&sandbox, "./pi.jsonl");
+    let told: Value =
+        serde_json::from_str(&sandbox.ok(&["context", "./pi.jsonl", "--json"])).unwrap();
+    let first = told["entryIds"][0].as_str().unwrap();
+    let program = assert_cmd::cargo::cargo_bin("forkwood");
+    let command = format!("{} rewind ./pi.jsonl {first} && echo took effect", program.display());
+    let call = serde_json::json!({ "command": command });
+    let args = ["chat", "./pi.jsonl", "--provider", "scripted", "--allow-bash", "--json"];
+    let run = sandbox.run_with(&args, &format!("call bash {call}\n"));
+    if run.stdout.contains("Landlock") {
+        return;
+    }
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    let error: Value = serde_json::from_str(run.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!(error["kind"], "conflict", "{error}");
+    let message = error["message"].as_str().unwrap();
+    let end = message.rsplit(' ').next().unwrap();
+    assert!(message.contains("kept behind their calls"), "{message}");
+    // What the tool did is known there; the file stands where the other took it.
+    let kept: Value =
+        serde_json::from_str(&sandbox.ok(&["context", "./pi.jsonl", "--at", end, "--json"]))
+            .unwrap();
+    let kept = kept["messages"].as_array().unwrap().clone();
+    let last = kept.last().unwrap();
+    assert_eq!(last["role"], "tool", "{kept:?}");
+    assert!(last.to_string().contains("took effect"), "{last}");
+    assert_eq!(kept.len(), before.len() + 3, "question, call, result: {kept:?}");
+    assert_eq!(context(&sandbox, "./pi.jsonl").len(), 1);
+    let after = chat(&sandbox, "./pi.jsonl", &[], "again\n");
+    assert_eq!((after.code, after.stdout.as_str()), (0, "You said: again\n"), "{}", after.stderr);
+    assert_eq!(context(&sandbox, "./pi.jsonl").len(), 3);
+}

@@ -218,7 +218,8 @@ impl Agent {
             }
         }
         if let Some(source) = moved {
-            let aside = self.session.lane().to_string();
+            let own = self.session.lane();
+            let aside = (*own != lane).then(|| own.to_string());
             self.session.use_lane(lane).await?;
             return Err(AgentError::Moved { lane: aside, entries: kept, source: Box::new(source) });
         }

@@ -88,7 +88,7 @@ impl Agent {
     /// [`Agent::proceed`] tries again. `storage` where a step could not be written: nothing after
     /// it happened. What another program appends to the branch meanwhile is taken in; where it
     /// moves the lane elsewhere, that is `storage`, with the kind `conflict`; what tools gave
-    /// until then is kept on a lane of its own ([`AgentError::Moved`]). While another agent
+    /// until then is kept behind their calls, on a lane of its own ([`AgentError::Moved`]). While another agent
     /// is at work in the session, in whatever process, it is `storage` with the kind `locked`, and
     /// nothing is written.
     pub async fn run(&mut self, input: impl Into<UserInput>) -> Result<RunOutcome, AgentError> {

@@ -68,7 +68,9 @@ impl Agent {
     }
 
     /// A result of a tool, while the lane may have been taken elsewhere: then it goes to a lane of
-    /// its own, behind the call, and this agent stands there from now on. Gives whether it did.
+    /// its own, behind the call, and this agent stands there from now on. Where the format knows
+    /// no lanes it goes behind the call all the same, and the file stands again where the others
+    /// took it. Gives whether it did.
     pub(super) async fn append_result(
         &mut self,
         bodies: Vec<Body>,
@@ -79,6 +81,7 @@ impl Agent {
             Err(error) => return Err(error),
         };
         // The end of the operation belongs to the lane on which it began.
+        let all = bodies.clone();
         let (beside, result): (Vec<Body>, Vec<Body>) =
             bodies.into_iter().partition(|body| matches!(body, Body::Operation(_)));
         let options = AppendOptions {
@@ -95,8 +98,31 @@ impl Agent {
                 Ok((kept.entries.into_iter().map(|entry| entry.id).collect(), Some(moved)))
             }
             // The format knows no lanes.
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                Ok((self.append_behind(all).await?, Some(moved)))
+            }
             Err(_) => Err(moved.into()),
         }
+    }
+
+    /// Writes behind where this agent stands, wherever the others went, and leaves them there.
+    async fn append_behind(&mut self, bodies: Vec<Body>) -> Result<Vec<EntryId>, AgentError> {
+        let said: Vec<bool> = bodies.iter().map(|b| matches!(b, Body::Message(_))).collect();
+        let theirs = self.session.current_leaf().await?;
+        let options = AppendOptions {
+            parent: self.session.leaf().cloned(),
+            any: true,
+            durability: Some(Durability::Sync),
+            ..AppendOptions::default()
+        };
+        let kept = self.session.append_batch(bodies, options).await?;
+        if let Some(theirs) = theirs {
+            // What is kept is kept, also where this cannot be done.
+            let mut back = self.session.clone();
+            let _ = back.rewind_with(&theirs, Vec::new(), true).await;
+        }
+        let ids = kept.entries.into_iter().zip(said).filter(|(_, said)| *said);
+        Ok(ids.map(|(entry, _)| entry.id).collect())
     }
 
     /// Makes ready to write again where that may help; else gives the error back.

@@ -90,7 +90,7 @@ async fn a_lane_that_others_move_elsewhere_in_the_middle_of_a_run_is_a_conflict(
     assert_eq!(error.storage_kind(), Some(forkwood::ErrorKind::Conflict));
     // What the tool did is known: behind its call, where nobody else stands.
     let told = error.to_string();
-    let AgentError::Moved { lane, entries, .. } = error else { panic!("{error}") };
+    let AgentError::Moved { lane: Some(lane), entries, .. } = error else { panic!("{error}") };
     assert!(told.contains(&format!("kept on the lane {lane}")), "{told}");
     let mut aside = agent.session().clone();
     aside.use_lane(forkwood::Lane::new(&lane).unwrap()).await.unwrap();
@@ -133,7 +133,7 @@ async fn all_results_of_a_turn_are_kept_where_the_lane_is_moved_in_the_middle_of
     let builder = builder.store(store).session(session).tool(tool).tool(slow);
     let mut agent = builder.build().await.unwrap();
     let error = agent.run("go").await.unwrap_err();
-    let AgentError::Moved { lane, entries, .. } = error else { panic!("{error}") };
+    let AgentError::Moved { lane: Some(lane), entries, .. } = error else { panic!("{error}") };
     assert_eq!(entries.len(), 2);
     let mut aside = agent.session().clone();
     aside.use_lane(forkwood::Lane::new(&lane).unwrap()).await.unwrap();
