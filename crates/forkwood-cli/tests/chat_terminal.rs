@@ -44,12 +44,16 @@ impl Terminal {
     /// Reads until something is shown that was not yet.
     fn until(&mut self, text: &str) {
         let mut some = [0; 4096];
-        while !self.shown.contains(text) {
+        let end = loop {
+            if let Some(at) = self.shown.find(text) {
+                break at + text.len();
+            }
             let read = self.screen.read(&mut some).unwrap_or(0);
             assert_ne!(read, 0, "no {text:?} in {:?}", self.shown);
             self.shown.push_str(&String::from_utf8_lossy(&some[..read]));
-        }
-        self.shown.clear();
+        };
+        // What came with it, the next prompt perhaps, is not seen yet.
+        self.shown.drain(..end);
     }
 
     fn types(&mut self, keys: &[u8]) {

@@ -114,7 +114,7 @@ fn what_is_wrong_is_named() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.shown_with(&["route"], r#"{"chanel": "x"}"#), @r"
     --- stderr
-    error: inbound message: unknown field `chanel`, expected one of `channel`, `account`, `chatType`, `chat_type`, `chatId`, `chat_id`, `topicId`, `topic_id`, `spaceType`, `space_type`, `spaceId`, `space_id`, `senderId`, `sender_id`, `messageId`, `message_id`, `mentioned`, `replyToMessageId`, `reply_to_message_id`, `replyToSenderId`, `reply_to_sender_id`, `replyHandles`, `reply_handles`, `raw`
+    error: inbound message: `context.chanel`: unknown field `chanel`, expected one of `channel`, `account`, `chatType`, `chat_type`, `chatId`, `chat_id`, `topicId`, `topic_id`, `spaceType`, `space_type`, `spaceId`, `space_id`, `senderId`, `sender_id`, `messageId`, `message_id`, `mentioned`, `replyToMessageId`, `reply_to_message_id`, `replyToSenderId`, `reply_to_sender_id`, `replyHandles`, `reply_handles`, `raw`
     --- exit 1
     ");
     assert_snapshot!(sandbox.shown_with(&["route", "--json"], "no"), @r#"

@@ -241,7 +241,9 @@ pub(crate) fn same_words(
     let pairs = |messages: &[Message]| {
         messages.iter().filter_map(|message| message.tool_call_id.clone()).collect::<Vec<_>>()
     };
-    if !reworded && !losses.names(What::Field) {
+    // A result that stands away from its call here may stand behind it there, which is told.
+    let moved = target == Target::Claude && losses.names(What::Shape);
+    if !reworded && !moved && !losses.names(What::Field) {
         assert_eq!(pairs(theirs.messages()), pairs(context.messages()), "{target:?}");
     }
 }
