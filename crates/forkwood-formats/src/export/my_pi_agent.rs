@@ -111,7 +111,13 @@ fn compact(
                 let why = "it brings back what an earlier one hid, which my-pi-agent cannot say";
                 losses.entry(What::Compaction, &entry.id, why);
             }
-            let gone = shown.iter().filter(|id| !later.contains(id)).cloned().collect();
+            let gone: Vec<EntryId> =
+                shown.iter().filter(|id| !later.contains(id)).cloned().collect();
+            // A summary stands where the first of what it replaces stood.
+            if gone.first().is_some_and(|first| shown.first() != Some(first)) {
+                let why = "its summary comes behind messages that it leaves in my-pi-agent";
+                losses.entry(What::Compaction, &entry.id, why);
+            }
             (gone, Vec::new())
         }
         Kept::Nothing => (shown, Vec::new()),
