@@ -134,18 +134,16 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result {
     let fail = |error: &std::io::Error| CliError::io("write", path, error);
     let written = options.open(&temporary).and_then(|mut file| {
         file.write_all(bytes)?;
-        file.sync_all()?;
-        // A rename would replace a file of that name; a link never does.
-        std::fs::hard_link(&temporary, path)
+        file.sync_all()
     });
-    if written.is_err() && !path.exists() {
+    // A rename would replace a file of that name; a link never does.
+    let placed = written.and_then(|()| match std::fs::hard_link(&temporary, path) {
         // File systems without links: the name holds a fresh id, so nothing is there to replace.
-        let renamed = std::fs::rename(&temporary, path);
-        renamed.map_err(|error| fail(written.as_ref().err().unwrap_or(&error)))?;
-    } else {
-        let _ = std::fs::remove_file(&temporary);
-        written.map_err(|error| fail(&error))?;
-    }
+        Err(_) if path.symlink_metadata().is_err() => std::fs::rename(&temporary, path),
+        linked => linked,
+    });
+    let _ = std::fs::remove_file(&temporary);
+    placed.map_err(|error| fail(&error))?;
     if let Some(folder) = path.parent()
         && let Ok(folder) = File::open(folder)
     {

@@ -188,3 +188,33 @@ fn a_request_is_what_a_model_would_be_sent() {
     assert_eq!(list.code, 1);
     assert!(list.stderr.contains("name a path"), "{}", list.stderr);
 }
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_written_whole_is_not_written_and_replaces_nothing() {
+    let sandbox = Sandbox::new();
+    let (id, _) = session(&sandbox);
+    sandbox.put("page.html", b"what was there");
+    let program = assert_cmd::cargo::cargo_bin("forkwood");
+    // Files may be 1 kB at most, and writing more is an error.
+    let limited = |args: &str| {
+        let line = format!("trap '' XFSZ; ulimit -f 2; exec {} {args}", program.display());
+        let run = std::process::Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(sandbox.path(""))
+            .env_remove("FORKWOOD_DIR")
+            .env("HOME", sandbox.path("home"))
+            .output()
+            .unwrap();
+        assert_eq!(run.status.code(), Some(1), "{}", String::from_utf8_lossy(&run.stderr));
+    };
+    limited(&format!("export {id} --to html -o page.html --force"));
+    assert_eq!(read(&sandbox, "page.html"), "what was there");
+    limited(&format!("export {id} --to html -o new.html"));
+    let names: Vec<_> = std::fs::read_dir(sandbox.path(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("page") || name.starts_with("new"))
+        .collect();
+    assert_eq!(names, ["page.html"]);
+}
