@@ -461,3 +461,16 @@ fn the_advice_of_rm_works_as_it_stands() {
         assert!(shell.status.success() && sandbox.path(file).exists(), "{advice}: {shell:?}");
     }
 }
+
+#[test]
+fn an_answer_written_by_hand_is_of_the_model_in_force() {
+    let sandbox = Sandbox::with_samples();
+    let model = || -> serde_json::Value {
+        let context = sandbox.ok(&["context", "pi/pi.jsonl", "--json"]);
+        serde_json::from_str::<serde_json::Value>(&context).unwrap()["model"].clone()
+    };
+    let before = model();
+    assert!(before["modelId"].is_string());
+    sandbox.ok(&["append", "pi/pi.jsonl", "--role", "assistant", "by hand"]);
+    assert_eq!(model(), before);
+}

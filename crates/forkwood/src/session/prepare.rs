@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use forkwood_core::{Body, Draft, EntryId};
+use forkwood_core::{Body, Draft, EntryId, Role};
 use forkwood_storage::OnConflict;
 
 use super::{AppendOptions, Session};
@@ -30,9 +30,29 @@ impl Session {
             blobs::check(&draft.body)?;
         }
         self.check_references(drafts).await?;
+        if self.facts().dialect.starts_with("pi") {
+            self.name_models(drafts).await?;
+        }
         if native {
             for draft in drafts {
                 blobs::store(self.storage.as_ref(), &mut draft.body).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Each answer of a Pi file names its model, and the last one decides which model goes on. One
+    /// that names none is of the model that is in force where the session stands.
+    async fn name_models(&self, drafts: &mut [Draft]) -> Result<()> {
+        let Some(leaf) = self.leaf() else { return Ok(()) };
+        for draft in drafts {
+            let Body::Message(body) = &mut draft.body else { continue };
+            let message = &mut body.message;
+            if message.role == Role::Assistant && message.model.is_none() && body.foreign.is_none()
+            {
+                let settings = self.settings(leaf).await?;
+                message.model = settings.model;
+                message.provider = message.provider.take().or(settings.provider);
             }
         }
         Ok(())
