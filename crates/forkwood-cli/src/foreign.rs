@@ -159,6 +159,16 @@ pub(crate) fn is_pi(session: &Session) -> bool {
     session.facts().dialect.starts_with("pi")
 }
 
+/// Whether the program that a session is of would go on at the entry where we stand: Pi knows no
+/// pointer, and takes the last entry of the file.
+pub(crate) async fn pi_stands_here(session: &Session) -> Result<bool> {
+    if !is_pi(session) {
+        return Ok(true);
+    }
+    let heads = session.heads().await?;
+    Ok(heads.last().map(|head| &head.id) == session.leaf())
+}
+
 /// Copies the path to an entry into a new file of Pi, beside the file of the source. Gives the
 /// id of the new session and its path.
 pub(crate) async fn fork_pi(session: &Session, at: &EntryId) -> Result<(String, PathBuf)> {

@@ -414,6 +414,7 @@ fn pi_files_in_place() {
     aa000002
     --- stderr
     the next append grows a branch here
+    note: Pi itself goes on at the last entry of the file, until something is appended here
     ");
     assert_snapshot!(sandbox.shown(&["context", "01940000-0000", "--dir", "pi"]), @r"
     session 01940000-0000-7000-8000-0000000000aa  Greeting
@@ -473,4 +474,19 @@ fn an_answer_written_by_hand_is_of_the_model_in_force() {
     assert!(before["modelId"].is_string());
     sandbox.ok(&["append", "pi/pi.jsonl", "--role", "assistant", "by hand"]);
     assert_eq!(model(), before);
+}
+
+#[test]
+fn where_pi_itself_would_go_on_is_told() {
+    let sandbox = Sandbox::with_samples();
+    let resume = || sandbox.ok(&["resume", "pi/pi.jsonl"]);
+    assert!(resume().contains("pi --session"));
+    let first = sandbox.ok(&["tree", "pi/pi.jsonl", "--json"]);
+    let first: serde_json::Value = serde_json::from_str(&first).unwrap();
+    let first = first["rows"][0]["id"].as_str().unwrap();
+    let moved = sandbox.run(&["rewind", "pi/pi.jsonl", first]);
+    assert!(moved.stderr.contains("Pi itself goes on at the last entry"), "{}", moved.stderr);
+    assert!(!resume().contains("pi --session"), "there the rewind would be lost");
+    sandbox.ok(&["append", "pi/pi.jsonl", "again"]);
+    assert!(resume().contains("pi --session"));
 }

@@ -148,7 +148,10 @@ fn ready(ctx: &Ctx, file: &std::path::Path) -> Result<Text> {
 
 #[cfg(feature = "agent")]
 fn asked(args: &Args, pipeline: &mut Pipeline, input: Input<'_>) -> Result<Prepared> {
-    let chosen = args.model.choose(input.settings)?;
+    let chosen = args.model.choose(input.settings).map_err(|error| {
+        // The scripted provider, which trying the chat needs, cannot sum anything up.
+        error.hint("name one with --provider and --model, or give a summary with --summary-file")
+    })?;
     let by = Settings {
         model: Some(chosen.model.as_str().into()),
         provider: Some(chosen.provider.as_str().into()),

@@ -42,7 +42,8 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         .rev()
         .find_map(|entry| entry.message())
         .is_some_and(|message| matches!(message.role, Role::User | Role::Tool));
-    let next = next(&session, &args.session);
+    let pi = foreign::is_pi(&session) && foreign::pi_stands_here(&session).await?;
+    let next = next(&session, &args.session, pi);
     if ctx.json() {
         let last = path.iter().rev().find_map(|entry| entry.message());
         let mut out = json::object();
@@ -103,8 +104,8 @@ async fn people(
     ctx.out.line("")
 }
 
-/// The commands that go on from here.
-fn next(session: &Session, query: &str) -> Vec<String> {
+/// The commands that go on from here; `pi`: whether Pi would go on at the same entry.
+fn next(session: &Session, query: &str, pi: bool) -> Vec<String> {
     let facts = session.facts();
     let mut next = Vec::new();
     // A session of another tool is found again by its path, wherever the next command runs.
@@ -119,9 +120,7 @@ fn next(session: &Session, query: &str) -> Vec<String> {
         return vec![fork];
     }
     next.push(format!("forkwood append {} \"...\"", word(query)));
-    if foreign::is_pi(session)
-        && let Some(path) = &facts.path
-    {
+    if pi && let Some(path) = &facts.path {
         next.push(format!("pi --session {}", word(&path.to_string_lossy())));
     }
     next

@@ -5,7 +5,7 @@ use forkwood::Lane;
 use crate::commands::show::lane;
 use crate::ctx::Ctx;
 use crate::error::{Outcome, Result};
-use crate::{entries, json, target};
+use crate::{entries, foreign, json, target};
 
 /// Where to.
 #[derive(Debug, clap::Args)]
@@ -45,5 +45,10 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         ctx.out.line(forkwood_view::sanitise::line(leaf.as_str()))?;
     }
     ctx.out.done("the next append grows a branch here");
+    if !foreign::pi_stands_here(&session).await? {
+        ctx.out.note(
+            "Pi itself goes on at the last entry of the file, until something is appended here",
+        );
+    }
     Ok(Outcome::Done)
 }
