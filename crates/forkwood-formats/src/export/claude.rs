@@ -9,6 +9,7 @@ use forkwood::{Body, Entry, EntryId, Json, Message, Role, Timestamp};
 use super::Written;
 use super::claude_blocks::Blocks;
 use super::claude_line::{Line, Speaker};
+use super::claude_rows::{Kind, Laid, moved};
 use super::loss::What;
 use super::source::Source;
 use super::told::{Kept, RULES, Told, is_uuid, kept, lose_lanes, made_id, told, uuid_of};
@@ -43,18 +44,11 @@ pub(super) fn write(mut source: Source) -> Written {
         text: String::new(),
         parts: None,
         merged: HashMap::new(),
+        lines: Vec::new(),
         at: source.created,
     };
     let speaking = file.only_lines(&source);
-    file.answers_in_a_row(&speaking.entries);
     let (order, ends_there) = ending_at_leaf(&speaking);
-    if !ends_there {
-        let why = "in Claude Code a session stands at its last message";
-        match &source.leaf {
-            Some(leaf) => file.blocks.losses.entry(What::Pointer, leaf, why),
-            None => file.blocks.losses.session(What::Pointer, 1, why),
-        }
-    }
     let at: HashMap<&EntryId, usize> =
         paths_of.entries.iter().enumerate().map(|(at, entry)| (&entry.id, at)).collect();
     let paths = Paths::of(&paths_of);
@@ -63,6 +57,13 @@ pub(super) fn write(mut source: Source) -> Written {
         file.entry(entry, &paths, at.get(&entry.id).copied().unwrap_or_default());
     }
     file.flush();
+    if file.answers_in_a_row() || !ends_there {
+        let why = "in Claude Code a session stands at its last message";
+        match &source.leaf {
+            Some(leaf) => file.blocks.losses.entry(What::Pointer, leaf, why),
+            None => file.blocks.losses.session(What::Pointer, 1, why),
+        }
+    }
     let text = file.finish(&source, &id);
     let cwd = source.cwd().to_string_lossy().into_owned();
     let folder = place::folder_for_cwd(if cwd.is_empty() { "/" } else { &cwd });
@@ -80,12 +81,15 @@ struct File<'s, 'l> {
     parts: Option<Parts>,
     /// For an entry that is a part of a line: the entry that has the id of the line.
     merged: HashMap<EntryId, EntryId>,
+    /// What was written so far.
+    lines: Vec<Laid>,
     at: Timestamp,
 }
 
 /// Results of one line, so far.
 struct Parts {
-    last: EntryId,
+    ids: Vec<EntryId>,
+    kind: Kind,
     parent: Option<EntryId>,
     blocks: Vec<String>,
     entry: Entry,
@@ -113,28 +117,14 @@ impl File<'_, '_> {
         Source { entries, leaf, ..source.clone() }
     }
 
-    /// Answers that follow each other count as one, whose results all stand behind it.
-    fn answers_in_a_row(&mut self, entries: &[Entry]) {
-        let role = |entry: &Entry| entry.message().map(|message| message.role.clone());
-        let is = |entry: &Entry, wanted: &Role| role(entry).as_ref() == Some(wanted);
-        let mut children: HashMap<&EntryId, Vec<&Entry>> = HashMap::new();
-        for entry in entries {
-            if let Some(parent) = &entry.parent_id {
-                children.entry(parent).or_default().push(entry);
-            }
+    /// Tells what hangs elsewhere when the file is read.
+    fn answers_in_a_row(&mut self) -> bool {
+        let moved = moved(&self.lines);
+        for id in &moved.entries {
+            let why = "Claude Code reads results behind the last of several answers in a row";
+            self.blocks.losses.entry(What::Shape, id, why);
         }
-        let below = |entry: &Entry| children.get(&entry.id).map_or(&[][..], Vec::as_slice);
-        for entry in entries.iter().filter(|entry| is(entry, &Role::Assistant)) {
-            let answers = below(entry).iter().any(|child| is(child, &Role::Assistant));
-            let results = below(entry).iter().filter(|child| is(child, &Role::Tool));
-            for result in results.filter(|_| answers) {
-                let why = "Claude Code reads results behind the last of several answers in a row";
-                self.blocks.losses.entry(What::Shape, &result.id, why);
-                for child in below(result) {
-                    self.blocks.losses.entry(What::Shape, &child.id, why);
-                }
-            }
-        }
+        moved.leaf
     }
 
     fn becomes_line(&mut self, entry: &Entry) -> bool {
@@ -178,7 +168,7 @@ impl File<'_, '_> {
         self.at = entry.timestamp.unwrap_or(self.at);
         let id = &entry.id;
         if let Some(parts) = &self.parts
-            && entry.parent_id.as_ref() != Some(&parts.last)
+            && entry.parent_id.as_ref() != Some(&parts.entry.id)
         {
             self.flush();
         }
@@ -207,10 +197,13 @@ impl File<'_, '_> {
     }
 
     /// What an entry hangs from, as a line names it.
-    fn parent(&self, above: Option<&EntryId>) -> Option<String> {
+    fn parent(&self, above: Option<&EntryId>) -> Option<EntryId> {
         let behind = self.chain.behind(above)?;
-        let whole = self.merged.get(&behind).unwrap_or(&behind);
-        Some(self.uuid(whole))
+        Some(self.merged.get(&behind).cloned().unwrap_or(behind))
+    }
+
+    fn named(&self, parent: &Option<EntryId>) -> Option<String> {
+        parent.as_ref().map(|parent| self.uuid(parent))
     }
 
     fn uuid(&self, id: &EntryId) -> String {
@@ -222,19 +215,25 @@ impl File<'_, '_> {
         self.text.push('\n');
     }
 
+    fn lay(&mut self, line: &str, laid: Laid) {
+        self.push(line);
+        self.lines.push(laid);
+    }
+
     fn message(&mut self, entry: &Entry, message: &Message) {
         let own = own_fields(message);
         let own = own.as_ref().and_then(Json::as_object).unwrap_or_default();
         if message.role == Role::Tool {
             let block = self.blocks.result(&entry.id, message);
             let mut parts = self.parts.take().unwrap_or_else(|| Parts {
-                last: entry.id.clone(),
+                ids: Vec::new(),
+                kind: Kind::of_message(message),
                 parent: entry.parent_id.clone(),
                 blocks: Vec::new(),
                 entry: entry.clone(),
             });
             parts.blocks.push(block);
-            parts.last = entry.id.clone();
+            parts.ids.push(entry.id.clone());
             parts.entry = entry.clone();
             let more = own.get("part") == Some("true");
             self.parts = Some(parts);
@@ -248,7 +247,8 @@ impl File<'_, '_> {
             let content = self.blocks.content(&entry.id, message);
             let blocks = forkwood::core::json::elements(&content).unwrap_or_default();
             let mut parts = self.parts.take().unwrap_or_else(|| Parts {
-                last: entry.id.clone(),
+                ids: Vec::new(),
+                kind: Kind::of_message(message),
                 parent: entry.parent_id.clone(),
                 blocks: Vec::new(),
                 entry: entry.clone(),
@@ -256,7 +256,7 @@ impl File<'_, '_> {
             match message.role == Role::User && !blocks.is_empty() {
                 true => {
                     parts.blocks.extend(blocks.iter().map(|block| block.get().to_owned()));
-                    parts.last = entry.id.clone();
+                    parts.ids.push(entry.id.clone());
                     parts.entry = entry.clone();
                     self.parts = Some(parts);
                     if own.get("part") != Some("true") {
@@ -290,12 +290,14 @@ impl File<'_, '_> {
     fn flush(&mut self) {
         let Some(parts) = self.parts.take() else { return };
         let Body::Message(body) = &parts.entry.body else { return };
+        let of = parts.entry.id.clone();
         let parent = self.parent(parts.parent.as_ref());
-        let uuid = self.uuid(&parts.last);
+        let (above, uuid) = (self.named(&parent), self.uuid(&of));
         let content = join_array(&parts.blocks);
         let line =
-            self.line.message(Speaker::Person, &body.message, &content, parent, &uuid, self.at);
-        self.push(&line);
+            self.line.message(Speaker::Person, &body.message, &content, above, &uuid, self.at);
+        self.merged.extend(parts.ids.into_iter().map(|id| (id, of.clone())));
+        self.lay(&line, Laid { id: of.clone(), parent, of, kind: parts.kind });
     }
 
     /// A message of the program's own.
@@ -306,10 +308,11 @@ impl File<'_, '_> {
     fn said(&mut self, entry: &Entry, message: &Message, speaker: Speaker) {
         let content = self.blocks.content(&entry.id, message);
         let parent = self.parent(entry.parent_id.as_ref());
-        let uuid = self.uuid(&entry.id);
+        let (above, uuid) = (self.named(&parent), self.uuid(&entry.id));
         self.line.told(&entry.id, message, speaker, self.blocks.losses);
-        let line = self.line.message(speaker, message, &content, parent, &uuid, self.at);
-        self.push(&line);
+        let line = self.line.message(speaker, message, &content, above, &uuid, self.at);
+        let (id, of) = (entry.id.clone(), entry.id.clone());
+        self.lay(&line, Laid { id, parent, of, kind: Kind::of(entry) });
     }
 
     /// A record of Claude Code's own, under its new links.
@@ -317,9 +320,10 @@ impl File<'_, '_> {
         self.flush();
         let Some(object) = raw.as_object() else { return };
         let parent = self.parent(entry.parent_id.as_ref());
-        let uuid = self.uuid(&entry.id);
-        let line = self.line.record(&object, parent, &uuid);
-        self.push(&line);
+        let (above, uuid) = (self.named(&parent), self.uuid(&entry.id));
+        let line = self.line.record(&object, above, &uuid);
+        let (id, of) = (entry.id.clone(), entry.id.clone());
+        self.lay(&line, Laid { id, parent, of, kind: Kind::of(entry) });
     }
 
     /// A boundary, its summary, and copies of what it leaves.
@@ -341,9 +345,10 @@ impl File<'_, '_> {
             self.blocks.losses.entry(What::Compaction, &entry.id, why);
         }
         let parent = self.parent(entry.parent_id.as_ref());
-        let uuid = self.uuid(&entry.id);
-        let line = self.line.boundary(compaction, parent, &uuid, self.at);
-        self.push(&line);
+        let (above, uuid) = (self.named(&parent), self.uuid(&entry.id));
+        let line = self.line.boundary(compaction, above, &uuid, self.at);
+        let (id, of) = (entry.id.clone(), entry.id.clone());
+        self.lay(&line, Laid { id, parent, of, kind: Kind::Other });
         let summary = (!compaction.summary.is_empty()).then(|| {
             let item = select(std::slice::from_ref(entry), &RULES);
             item.first().and_then(render)
@@ -355,8 +360,7 @@ impl File<'_, '_> {
         for (at, ((of, message), is_summary)) in messages.into_iter().enumerate() {
             let made = made_id(self.source, &["kept", entry.id.as_str(), &at.to_string()]);
             let parent = self.chain.put(Some(&entry.id), &made);
-            let parent = parent.map(|parent| self.uuid(&parent));
-            let uuid = self.uuid(&made);
+            let (above, uuid) = (self.named(&parent), self.uuid(&made));
             let speaker = match is_summary {
                 true => Speaker::Summary,
                 false => self.speaker(&of, &message),
@@ -366,8 +370,9 @@ impl File<'_, '_> {
                 _ => self.blocks.content(&of, &message),
             };
             self.line.told(&of, &message, speaker, self.blocks.losses);
-            let line = self.line.message(speaker, &message, &content, parent, &uuid, self.at);
-            self.push(&line);
+            let line = self.line.message(speaker, &message, &content, above, &uuid, self.at);
+            let kind = Kind::of_message(&message);
+            self.lay(&line, Laid { id: made, parent, of: entry.id.clone(), kind });
         }
     }
 

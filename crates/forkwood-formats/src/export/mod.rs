@@ -18,6 +18,7 @@ mod anthropic;
 mod claude;
 mod claude_blocks;
 mod claude_line;
+mod claude_rows;
 mod codex;
 mod items;
 mod loss;
