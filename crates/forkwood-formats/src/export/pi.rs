@@ -1,5 +1,7 @@
 //! Pi's session files, version 3.
 
+use std::collections::HashSet;
+
 use forkwood::core::entry::{Compaction, SessionInfo};
 use forkwood::{Body, Entry, EntryId, Lane, Result, Role};
 
@@ -29,12 +31,7 @@ pub(super) fn write(mut source: Source) -> Result<Written> {
         }
         Ok(())
     };
-    // What marks the last entry cannot stand before it.
-    for entry in &mut source.entries {
-        if matches!(&entry.body, Body::Label { target_id, .. } if *target_id == source.leaf) {
-            entry.parent_id.clone_from(&source.leaf);
-        }
-    }
+    place_labels(&mut source);
     let (order, ends_there) = ending_at_leaf(&source);
     let paths = Paths::of(&source);
     let mut chain = Chain::default();
@@ -93,6 +90,22 @@ pub(super) fn write(mut source: Source) -> Result<Written> {
     let folder = folder.replace(|c: char| c.is_control(), "-");
     let name = format!("{folder}/{}", place::file_name(&id, source.created));
     Ok(Written::one(name, out, losses))
+}
+
+/// What stands beside the last entry comes last in the file, and of two labels of an entry the
+/// last one counts. So what marks the last entry hangs from it, and a label that another one has
+/// replaced or taken away hangs from the entry that it marks.
+fn place_labels(source: &mut Source) {
+    let Some(leaf) = source.leaf.clone() else { return };
+    let counts = source.last_labels();
+    let known: HashSet<EntryId> = source.entries.iter().map(|entry| entry.id.clone()).collect();
+    for entry in &mut source.entries {
+        let Body::Label { target_id: Some(target), .. } = &entry.body else { continue };
+        let replaced = counts.get(target) != Some(&entry.id) && known.contains(target);
+        if *target == leaf || (replaced && entry.parent_id.as_ref() == Some(&leaf)) {
+            entry.parent_id = Some(target.clone());
+        }
+    }
 }
 
 /// The id, as it can stand in the name of a file.
