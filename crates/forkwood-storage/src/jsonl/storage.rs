@@ -281,8 +281,10 @@ impl SessionStorage for JsonlStorage {
         let _turn = slot.turn(wait)?;
         let now = self.options.clock.now();
         let below = trash::below(self.disk(), &self.place, session, |file| self.known_id(file));
-        let item = trash::put(self.disk(), &self.place, &path, session, &below, now)?;
+        let item = trash::put(self.disk(), &self.place, &path, session, &below, now);
+        // Whoever took the file, what is open of it is of no use any more.
         self.slots.close(&path);
+        let item = item?;
         // Its sub-agents' sessions went with it.
         for id in below.iter().chain([session]) {
             self.slots.close_below(&self.place.sessions().join(id.as_str()));

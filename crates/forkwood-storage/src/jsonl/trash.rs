@@ -78,9 +78,29 @@ pub(super) fn put(
     below: &[SessionId],
     at: Timestamp,
 ) -> Result<Item> {
+    let gone = || StorageError::Gone { path: path.to_path_buf() };
+    // Who waited for the lock may find that another was first.
+    match disk.meta(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            // Taking the lock has made it anew.
+            let _ = disk.remove(&lock_path(path));
+            return Err(gone());
+        }
+        Err(error) => return Err(StorageError::io(path, "look at", error)),
+        Ok(_) => {}
+    }
     let item = new_item(disk, place, path, id, at)?;
-    log(disk, place, "delete", &item)?;
-    disk.rename(path, &item.file()).map_err(io(path, "move to the trash"))?;
+    let moved = log(disk, place, "delete", &item).and_then(|()| {
+        disk.rename(path, &item.file()).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => gone(),
+            _ => StorageError::write(path, "move to the trash", error),
+        })
+    });
+    if let Err(error) = moved {
+        // What holds nothing shall not stay.
+        tidy(disk, &item);
+        return Err(error);
+    }
     for beside in belongings(disk, path) {
         let name = beside.file_name().unwrap_or_default().to_owned();
         disk.rename(&beside, &item.folder.join(name)).map_err(io(&beside, "move to the trash"))?;
@@ -131,9 +151,18 @@ pub(super) fn keep(
     let item = new_item(disk, place, path, id, at)?;
     log(disk, place, "reset", &item)?;
     let kept = item.file();
-    disk.link(path, &kept).map_err(io(&kept, "keep the old log as"))?;
+    if let Err(error) = disk.link(path, &kept) {
+        tidy(disk, &item);
+        return Err(StorageError::write(kept, "keep the old log as", error));
+    }
     disk.sync_folder(&item.folder).map_err(io(&item.folder, "sync"))?;
     Ok(item)
+}
+
+/// Removes the folder of an item that holds nothing any more.
+fn tidy(disk: &dyn Disk, item: &Item) {
+    let _ = disk.remove(&item.folder.join(ORIGIN));
+    let _ = disk.remove_folder(&item.folder);
 }
 
 /// A folder in the trash that says where its content comes from.
@@ -314,8 +343,7 @@ pub(super) fn restore(disk: &dyn Disk, place: &Place, item: &Item) -> Result<Pat
     }
     disk.sync_folder(folder).map_err(io(folder, "sync"))?;
     disk.remove(&item.file()).map_err(io(&item.folder, "tidy"))?;
-    let _ = disk.remove(&item.folder.join(ORIGIN));
-    let _ = disk.remove_folder(&item.folder);
+    tidy(disk, item);
     log(disk, place, "restore", item)?;
     Ok(target.clone())
 }

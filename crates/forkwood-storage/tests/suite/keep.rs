@@ -39,6 +39,26 @@ fn deletion_goes_to_the_trash_and_everything_comes_back() {
 }
 
 #[test]
+fn of_two_who_delete_a_session_the_second_is_told_and_leaves_nothing() {
+    let store = Store::real();
+    let (first, root) = (store.storage.as_ref(), store.root());
+    let second = JsonlStorage::store(&root, options(&store.clock)).unwrap();
+    let s = store.session("s1");
+    append(first, &s, vec![user(1, "x")]);
+    // The second has it open, as one has that waits for the lock.
+    assert_eq!(leaf_of(&second, &s, "main"), Some(id(1)));
+    run(first.delete(&s, false)).unwrap();
+    let before = [all_names(&root.join("sessions")), all_names(&root.join("trash"))];
+    assert_eq!(kind(run(second.delete(&s, false))), "gone");
+    assert_eq!(kind(run(second.delete(&s, false))), "not_found");
+    assert_eq!([all_names(&root.join("sessions")), all_names(&root.join("trash"))], before);
+    run(second.restore(&s)).unwrap();
+    assert_eq!(leaf_of(&second, &s, "main"), Some(id(1)));
+    run(second.delete(&s, false)).unwrap();
+    assert_eq!(run(first.trashed()).unwrap().len(), 1);
+}
+
+#[test]
 fn what_lies_in_the_trash_is_never_overwritten_and_overwrites_nothing() {
     each(|store| {
         let storage = store.storage.as_ref();
