@@ -101,3 +101,48 @@ fn a_header_that_is_lost_is_made_of_what_is_known() {
         sandbox.ok(&["append", file, "and on"]);
     }
 }
+
+/// Ids in files of version 1 hang on lines: whatever moves lines must not change them.
+#[test]
+fn what_is_read_of_a_damaged_line_survives_a_migration() {
+    for name in ["18-v1-before-migration", "19-v2-before-migration"] {
+        let file = format!("{}/../../fixtures/pi/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let nuls = "\0".repeat(300);
+        let glued = |at: usize, before: &str, end: &str| {
+            let mut lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            lines[at] = format!("{before}{}", lines[at]);
+            lines.join("\n") + end
+        };
+        for (what, damaged) in [
+            ("NUL bytes before a record", glued(3, &nuls, "\n")),
+            ("NUL bytes between", glued(3, &format!("{nuls}\n"), "\n")),
+            ("a fragment before a record", glued(2, r#"{"type":"mess"#, "\n")),
+            ("no line end", glued(2, r#"{"type":"mess"#, "")),
+        ] {
+            for command in [
+                vec!["append", "./s.jsonl", "more"],
+                vec!["check", "./s.jsonl", "--repair"],
+                vec!["vacuum", "./s.jsonl"],
+            ] {
+                let sandbox = Sandbox::new();
+                sandbox.put("s.jsonl", damaged.as_bytes());
+                let before = tree(&sandbox);
+                sandbox.run(&command);
+                let after = tree(&sandbox);
+                assert_eq!(after[..before.len()], before, "{name}: {what}: {command:?}");
+                let grown = usize::from(command[0] == "append");
+                assert_eq!(after.len(), before.len() + grown, "{name}: {what}: {command:?}");
+            }
+        }
+    }
+}
+
+/// Id and parent of every row.
+fn tree(sandbox: &Sandbox) -> Vec<(String, String)> {
+    let tree = sandbox.ok(&["tree", "./s.jsonl", "--json"]);
+    let tree: serde_json::Value = serde_json::from_str(&tree).unwrap();
+    let rows = tree["rows"].as_array().unwrap().iter();
+    rows.map(|row| (row["id"].to_string(), row["parentId"].to_string())).collect()
+}

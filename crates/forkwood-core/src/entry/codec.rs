@@ -13,8 +13,10 @@ use crate::json::{self, Object, ObjectWriter};
 use crate::message;
 use crate::{CoreError, DiagnosticKind, EntryId, Json, Lane, Message, Text, Timestamp};
 
+mod apart;
 mod take;
 
+pub use apart::set_apart;
 use take::camel_case;
 pub use take::{Reader, Take};
 
@@ -492,6 +494,10 @@ fn opt_id(out: &mut ObjectWriter, key: &str, id: Option<&EntryId>) {
 
 fn message_extra(out: &mut ObjectWriter, fields: &[(Text, Json)]) {
     for (key, value) in fields {
-        out.text_key(key, value.get());
+        // By these the line hangs together, whatever program another meaning of them is from.
+        match apart::is_base(key) {
+            true => out.text_key(&apart::apart(key), value.get()),
+            false => out.text_key(key, value.get()),
+        };
     }
 }

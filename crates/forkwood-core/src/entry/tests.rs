@@ -1,6 +1,6 @@
-use super::codec::{Reader, decode, decode_strict, encode};
+use super::codec::{Reader, decode, decode_strict, encode, set_apart};
 use super::{Body, EntryKind};
-use crate::DiagnosticKind;
+use crate::{DiagnosticKind, Json, Text};
 
 /// Reads, and gives back the line and the kinds of what was odd.
 fn round(json: &str) -> (String, Vec<DiagnosticKind>) {
@@ -67,6 +67,27 @@ fn unknown_types_and_fields_are_kept() {
     assert!(notes.contains(&DiagnosticKind::UnknownType));
     let line = r#"{"id":"a","parentId":null,"type":"leaf","leafId":"l","new":"\ud83d"}"#;
     assert_eq!(round(line), (line.to_owned(), vec![DiagnosticKind::UnknownField]));
+}
+
+#[test]
+fn a_foreign_field_with_a_name_of_ours_is_set_apart() {
+    let extra = |keys: &[&str]| -> Vec<(Text, Json)> {
+        keys.iter().map(|key| ((*key).into(), Json::parse("7").unwrap())).collect()
+    };
+    let body = Body::ModelChange { model: "m".into(), provider: None };
+    let mut entry =
+        decode(r#"{"id":"a","type":"model_change","model":"m"}"#, &mut Reader::lossless()).unwrap();
+    entry.extra = extra(&["more", "parent_id", "lane", "kept"]);
+    let line = r#"{"id":"a","parentId":null,"type":"model_change","model":"m","foreign.more":7,"foreign.parent_id":7,"foreign.lane":7,"kept":7}"#;
+    // By these a line hangs together; whoever sets nothing apart cannot break it.
+    assert_eq!(encode(&entry), line);
+    entry.extra = extra(&["model", "provider", "summary"]);
+    set_apart(&body, &mut entry.extra);
+    let line = r#"{"id":"a","parentId":null,"type":"model_change","model":"m","foreign.model":7,"foreign.provider":7,"summary":7}"#;
+    assert_eq!(encode(&entry), line);
+    let (again, notes) = round(line);
+    assert_eq!(again, line);
+    assert!(notes.iter().all(|kind| *kind == DiagnosticKind::UnknownField));
 }
 
 #[test]

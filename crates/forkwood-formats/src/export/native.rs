@@ -44,6 +44,9 @@ pub(super) fn jsonl(mut source: Source) -> Written {
     };
     for entry in &source.entries {
         let mut entry = entry.clone();
+        if !source.native {
+            codec::set_apart(&entry.body, &mut entry.extra);
+        }
         let parent = entry.parent_id.get_or_insert_with(|| root.clone()).clone();
         if !entry.body.is_sidecar() {
             if let Some(leaf) = lanes.move_to(&entry.lane, &parent, &entry) {

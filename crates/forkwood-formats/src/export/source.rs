@@ -44,6 +44,8 @@ pub struct Source {
     pub whole: bool,
     /// What this form itself cannot hold.
     pub losses: LossReport,
+    /// Whether it comes from a file in our own form.
+    pub native: bool,
 }
 
 /// Reads a session, bytes of blobs included.
@@ -109,6 +111,7 @@ pub async fn gather(session: &Session, scope: &Scope) -> Result<Source> {
         lanes: Vec::new(),
         whole: false,
         losses: LossReport::default(),
+        native: facts.dialect == "native",
     };
     source.take_labels_of_the_header();
     match scope {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use forkwood::core::entry::codec;
 use forkwood::storage::{Append, UuidV7};
 use forkwood::{
     Body, Diagnostic, DiagnosticKind, Draft, Durability, Entry, EntryId, EntryKind, Error, Expect,
@@ -195,7 +196,7 @@ impl<'s> Target<'s> {
 
     fn take_entry(&mut self, entry: Entry, parent: Option<EntryId>, refs: &References) {
         self.tell_unknown(&entry);
-        let Entry { id, timestamp, mut body, extra, .. } = entry;
+        let Entry { id, timestamp, mut body, mut extra, .. } = entry;
         match &mut body {
             // The lane is moved where an entry, or the end, asks for it.
             Body::Leaf { .. } => return,
@@ -224,6 +225,7 @@ impl<'s> Target<'s> {
             }
             _ => {}
         }
+        codec::set_apart(&body, &mut extra);
         let draft = Draft { id, timestamp, body, extra };
         if draft.body.is_sidecar() {
             self.known.insert(draft.id.clone());
@@ -290,7 +292,8 @@ impl<'s> Target<'s> {
             line.id = self.free_id(&line.id);
             place.push(line.id.clone());
             shown.push(Shown { id: line.id.clone(), compaction: false });
-            let Entry { id, timestamp, body, extra, .. } = line;
+            let Entry { id, timestamp, body, mut extra, .. } = line;
+            codec::set_apart(&body, &mut extra);
             self.push(parent, Draft { id, timestamp, body, extra });
             if self.drafts.len() >= 512 {
                 self.flush().await?;

@@ -100,7 +100,7 @@ impl SessionFile {
             // A pointer is kept beside the file, which stays what it is.
             let adds = planned.iter().flat_map(|one| &one.lines).any(|(_, line)| line.is_some());
             if adds && self.dialect.needs_migration() {
-                self.migrate()?;
+                let _kept = self.migrate()?;
             }
             self.write(&planned, sync)?;
         }

@@ -6,6 +6,7 @@ use forkwood_core::{DiagnosticKind, Timestamp};
 use super::dialect::LostHeader;
 use super::file::SessionFile;
 use super::frame::Frames;
+use super::rewrite::MIGRATED;
 use super::salvage;
 use super::scan::Tail;
 use crate::disk::read_from;
@@ -24,7 +25,13 @@ impl SessionFile {
         let findings = self.findings();
         let has = |kind| findings.iter().any(|finding| finding.kind == kind);
         let headless = has(DiagnosticKind::NoHeader);
-        if headless || has(DiagnosticKind::Salvaged) || self.has_glued_nuls() {
+        let shared = has(DiagnosticKind::Salvaged) || self.has_glued_nuls();
+        if shared && !headless && self.dialect.needs_migration() {
+            // The ids of an old version hang on lines. This puts records on lines of their own, too.
+            done.backup = Some(self.migrate()?);
+            self.go_full()?;
+            done.actions.push(MIGRATED.to_owned());
+        } else if headless || shared {
             let out = self.reframed(headless, now, &mut done.actions)?;
             done.backup = Some(self.replace_keeping("repair", &out)?);
         }

@@ -7,17 +7,22 @@ use std::path::{Path, PathBuf};
 use forkwood_core::entry::codec;
 use forkwood_core::{Body, DiagnosticKind, EntryId, EntryKind};
 
-use super::dialect::LineContext;
+use super::dialect::{LineContext, LineFault};
 use super::file::{SessionFile, damaged};
 use super::frame::{Frames, trim};
 use super::index::NONE;
+use super::salvage;
 use super::scan::{Tail, line_of};
 use crate::disk::{read_from, write_whole};
 use crate::{Result, Rewritten, StorageError, new_generation};
 
+/// Said of a rewrite that had to migrate first.
+pub(super) const MIGRATED: &str = "brought it to the version in which entries have ids";
+
 impl SessionFile {
-    /// Migrates a file of an old version, as its owner would, and keeps the old one.
-    pub(super) fn migrate(&mut self) -> Result<()> {
+    /// Migrates a file of an old version, as its owner would, and keeps the old one. Whatever is
+    /// read of a damaged line is migrated, too: its id may hang on where it stood.
+    pub(super) fn migrate(&mut self) -> Result<PathBuf> {
         let mut out = Vec::new();
         let mut frames = Frames::new(self.file.as_ref(), 0, self.meta.len, 1);
         let mut ordinal = 0;
@@ -38,18 +43,35 @@ impl SessionFile {
             }
             let line_of = |ordinal: u64| line_of(&self.index, self.progress.headers, ordinal);
             let context = LineContext { line: frame.number, ordinal, line_of: &line_of };
-            match self.dialect.migrate(record, &context) {
+            let migrated = |record: &[u8]| {
+                let text = String::from_utf8_lossy(record);
+                self.dialect.migrate(text.as_bytes(), &context)
+            };
+            let mut from = 0;
+            match migrated(record) {
                 Some(Ok(line)) => {
                     ordinal += 1;
                     out.extend_from_slice(line.as_bytes());
+                    out.push(b'\n');
+                    continue;
                 }
-                // What cannot be read now may be read later: its bytes stay.
-                _ => out.extend_from_slice(bytes),
+                Some(Err(LineFault::WrongShape(_))) | None => {}
+                Some(Err(_)) => {
+                    for span in salvage::records(record) {
+                        let Some(Ok(line)) = migrated(&record[span.clone()]) else { continue };
+                        ordinal += 1;
+                        push_fragment(&mut out, &record[from..span.start]);
+                        out.extend_from_slice(line.as_bytes());
+                        out.push(b'\n');
+                        from = span.end;
+                    }
+                }
             }
-            out.push(b'\n');
+            // What cannot be read now may be read later: its bytes stay.
+            push_fragment(&mut out, if from == 0 { bytes } else { &record[from..] });
         }
         let version = self.dialect.name().rsplit('-').next().unwrap_or("old").to_owned();
-        self.replace_keeping(&version, &out).map(drop)
+        self.replace_keeping(&version, &out)
     }
 
     /// Puts whole new content in the place of the file, and keeps the old one beside it, for its
@@ -188,6 +210,19 @@ impl SessionFile {
                 entries: (before.0, before.0),
                 bytes: (before.1, before.1),
                 ..Rewritten::default()
+            });
+        }
+        // The ids of an old version hang on lines, and so do links.
+        if self.dialect.needs_migration() {
+            let kept = self.migrate()?;
+            let done = self.vacuum(prune_branches)?;
+            let mut actions = vec![MIGRATED.to_owned()];
+            actions.extend(done.actions);
+            return Ok(Rewritten {
+                actions,
+                entries: (before.0, done.entries.1),
+                bytes: (before.1, done.bytes.1),
+                backup: Some(kept),
             });
         }
         let mut out = Vec::new();
@@ -355,5 +390,13 @@ impl SessionFile {
             }
         }
         Ok(keep)
+    }
+}
+
+/// A line of bytes that are no record; none of blanks.
+fn push_fragment(out: &mut Vec<u8>, bytes: &[u8]) {
+    if !bytes.iter().all(u8::is_ascii_whitespace) {
+        out.extend_from_slice(bytes);
+        out.push(b'\n');
     }
 }

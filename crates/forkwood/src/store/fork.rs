@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use forkwood_core::entry::{ForkedFrom, SessionInfo};
+use forkwood_core::entry::{ForkedFrom, SessionInfo, codec};
 use forkwood_core::{Body, Entry, EntryId, Lane, SessionId, Text};
 use forkwood_storage::{NewSession, PathStop};
 
@@ -10,6 +10,9 @@ use super::SessionStore;
 use crate::{Error, Result, Session, blobs};
 
 mod same;
+
+/// How the dialect is called that is our own.
+const NATIVE: &str = "native";
 
 /// How to fork.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +60,11 @@ impl SessionStore {
             wanted.grant(&mut entries, &new_ids, self.ids.as_ref());
         }
         let same_place = std::sync::Arc::ptr_eq(source.storage(), &self.storage);
+        let foreign = facts.dialect != NATIVE;
         for entry in &mut entries {
+            if foreign {
+                codec::set_apart(&entry.body, &mut entry.extra);
+            }
             if !same_place {
                 blobs::transfer(source.storage().as_ref(), self.storage.as_ref(), &mut entry.body)
                     .await?;
