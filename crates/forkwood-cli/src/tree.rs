@@ -14,10 +14,32 @@ const PORTION: u64 = 4 << 20;
 
 /// The rows of a session, each with a summary of at most so many columns.
 pub(crate) async fn load(session: &Session, columns: usize, style: Style) -> Result<Vec<Row>> {
+    let (mut nodes, all_there) = nodes(session, columns).await?;
+    // What only reading it whole told to be damaged is no entry, and others hang elsewhere.
+    if !all_there {
+        nodes = self::nodes(session, columns).await?.0;
+    }
+    // As the session stands now, whatever was known when it was opened.
+    let facts = session.storage().facts(session.id()).await?;
+    let marks = Marks {
+        labels: session.labels().await?,
+        leaf: facts.leaf(session.lane()).cloned(),
+        lanes: facts
+            .lanes
+            .iter()
+            .filter_map(|state| Some((state.lane.clone(), state.leaf.clone()?)))
+            .collect(),
+    };
+    Ok(rows(nodes, &marks, style))
+}
+
+/// The entries of the tree, and whether each of them was still there when it was read.
+async fn nodes(session: &Session, columns: usize) -> Result<(Vec<Node>, bool)> {
     let heads: Vec<Head> =
         session.heads().await?.into_iter().filter(|head| !head.sidecar).collect();
     let native = session.facts().dialect == "native";
     let mut nodes = Vec::with_capacity(heads.len());
+    let mut all_there = true;
     for portion in portions(&heads) {
         let ids: Vec<EntryId> = portion.iter().map(|head| head.id.clone()).collect();
         let stored = session.storage().get(session.id(), &ids).await?;
@@ -25,7 +47,10 @@ pub(crate) async fn load(session: &Session, columns: usize, style: Style) -> Res
             let (tag, text) = match &stored {
                 Some(stored) => (tag(stored, native), summary::entry(&stored.entry, columns)),
                 // Gone since the heads were read.
-                None => (head.kind.as_str().into(), String::new()),
+                None => {
+                    all_there = false;
+                    (head.kind.as_str().into(), String::new())
+                }
             };
             nodes.push(Node {
                 id: head.id.clone(),
@@ -37,17 +62,7 @@ pub(crate) async fn load(session: &Session, columns: usize, style: Style) -> Res
             });
         }
     }
-    let facts = session.facts();
-    let marks = Marks {
-        labels: session.labels().await?,
-        leaf: session.leaf().cloned(),
-        lanes: facts
-            .lanes
-            .iter()
-            .filter_map(|state| Some((state.lane.clone(), state.leaf.clone()?)))
-            .collect(),
-    };
-    Ok(rows(nodes, &marks, style))
+    Ok((nodes, all_there))
 }
 
 /// One line for each of some entries.

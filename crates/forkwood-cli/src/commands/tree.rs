@@ -38,7 +38,8 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let rows = tree::load(&session, SUMMARY, style).await?;
     if ctx.json() {
         let mut out = ObjectWriter::new();
-        out.raw("leaf", &json::id(session.leaf())).raw("rows", &rows_json(&rows)?);
+        let leaf = rows.iter().find(|row| row.leaf).map(|row| &row.id);
+        out.raw("leaf", &json::id(leaf)).raw("rows", &rows_json(&rows)?);
         ctx.out.json(out.finish())?;
         return Ok(Outcome::Done);
     }

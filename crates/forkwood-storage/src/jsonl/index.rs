@@ -218,7 +218,7 @@ impl Index {
         let parent = self.rec(at).parent;
         match name {
             None => parent == NONE,
-            Some(name) => self.find_exact(name).and_then(|found| self.above(found)) == Some(parent),
+            Some(name) => self.find(name).and_then(|found| self.above(found)) == Some(parent),
         }
     }
 
@@ -275,7 +275,7 @@ impl Index {
                 Some(before) => parent = before,
                 None => flags |= EXPLICIT_ROOT,
             },
-            ParentName::Named(name) => match self.find_exact(name).map(|found| self.above(found)) {
+            ParentName::Named(name) => match self.find(name).map(|found| self.above(found)) {
                 Some(Some(found)) => parent = found,
                 _ => unknown = Some(name.clone().into_owned()),
             },

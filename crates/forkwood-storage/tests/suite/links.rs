@@ -74,6 +74,16 @@ fn a_repeated_id_is_noted_or_keeps_both() {
 }
 
 #[test]
+fn what_hangs_from_an_earlier_entry_of_a_repeated_id_stays_there() {
+    let changed = says("a", "root").replace("\"content\":\"a\"", "\"content\":\"other\"");
+    let lines = [says("a", "root"), changed, says("b", "a"), says("c", "a@2"), says("d", "a@3")];
+    assert_eq!(both(&lines, "c"), "root a@2 c");
+    assert_eq!(checked(&lines), [DiagnosticKind::DuplicateConflict, DiagnosticKind::MissingParent]);
+    // One line number further there is none.
+    assert_eq!(both(&lines, "d"), "root a@2 c d");
+}
+
+#[test]
 fn rings_are_cut_at_their_first_entry() {
     let ring = [says("x", "root"), says("a", "c"), says("b", "a"), says("c", "b"), says("d", "c")];
     assert_eq!(both(&ring, "d"), "root x a b c d");
