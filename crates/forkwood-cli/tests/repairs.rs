@@ -146,3 +146,23 @@ fn tree(sandbox: &Sandbox) -> Vec<(String, String)> {
     let rows = tree["rows"].as_array().unwrap().iter();
     rows.map(|row| (row["id"].to_string(), row["parentId"].to_string())).collect()
 }
+
+/// The format and the lanes are those of the header, wherever on its line it stands.
+#[test]
+fn a_header_behind_a_fragment_tells_the_format() {
+    let text = String::from_utf8(common::data("native.jsonl")).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.put("s.jsonl", text.as_bytes());
+    let wanted = (tree(&sandbox), sandbox.ok(&["lanes", "./s.jsonl", "--json"]));
+    let nuls = "\0".repeat(300);
+    for fragment in [r#"{"id":"r0","par"#, &nuls] {
+        sandbox.put("s.jsonl", format!("{fragment}{text}").as_bytes());
+        assert_eq!((tree(&sandbox), sandbox.ok(&["lanes", "./s.jsonl", "--json"])), wanted);
+        let refused = sandbox.run(&["append", "./s.jsonl", "x", "--json"]);
+        assert!(refused.stderr.contains("read_only"), "{}", refused.stderr);
+        let repaired = sandbox.run(&["check", "./s.jsonl", "--repair", "--json"]);
+        assert_eq!(repaired.code, 0, "{} {}", repaired.stdout, repaired.stderr);
+        assert!(repaired.stdout.contains("\"repaired\""), "{}", repaired.stdout);
+        assert_eq!((tree(&sandbox), sandbox.ok(&["lanes", "./s.jsonl", "--json"])), wanted);
+    }
+}

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use forkwood_core::SessionId;
+use forkwood_core::{Diagnostic, DiagnosticKind, SessionId};
 
 use super::dialect::{FileStart, Format, Header, Recognised};
 use super::frame::{Frames, trim};
+use super::salvage;
 use crate::disk::{DiskFile, Meta, read_from};
 use crate::{Result, StorageError};
 
@@ -69,7 +70,7 @@ pub(super) fn recognise(
     }
     let start = FileStart { path, lines: &lines };
     if let Some(found) = formats.iter().find_map(|format| format.recognise(&start)) {
-        return Ok(found);
+        return Ok(by_header_behind_fragment(&start, found, formats));
     }
     let nuls = lines[0].1.iter().all(|b| *b == 0);
     let only = lines[0].1;
@@ -91,4 +92,35 @@ pub(super) fn recognise(
             names.join(", ")
         ))
     })
+}
+
+/// Whether nothing but its entries tells the format of a file.
+fn is_headless(found: &Recognised) -> bool {
+    found.header.diagnostics.iter().any(|note| note.kind == DiagnosticKind::NoHeader)
+}
+
+/// Where the header stands whole on a damaged first line, its word on the format and the session
+/// counts, and not what was guessed by the entries. The file still lacks a header line.
+fn by_header_behind_fragment(
+    start: &FileStart<'_>,
+    guessed: Recognised,
+    formats: &[Arc<dyn Format>],
+) -> Recognised {
+    let Some((1, first)) = start.lines.first().copied() else { return guessed };
+    if !is_headless(&guessed) || forkwood_core::json::is_valid(first) {
+        return guessed;
+    }
+    for span in salvage::records(first) {
+        let mut lines = start.lines.to_vec();
+        lines[0].1 = &first[span];
+        let whole = FileStart { path: start.path, lines: &lines };
+        let told = formats.iter().find_map(|format| format.recognise(&whole));
+        if let Some(mut told) = told.filter(|told| !is_headless(told)) {
+            let lacks = |note: &Diagnostic| note.kind == DiagnosticKind::NoHeader;
+            told.header.diagnostics.extend(guessed.header.diagnostics.into_iter().filter(lacks));
+            told.header.read_only = guessed.header.read_only;
+            return told;
+        }
+    }
+    guessed
 }

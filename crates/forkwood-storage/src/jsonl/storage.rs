@@ -139,6 +139,13 @@ impl JsonlStorage {
                 return Ok(path);
             }
         }
+        // A repair may have given the one file another id.
+        if let Place::File(path) = &self.place
+            && let Some(slot) = self.slots.known(path)
+            && slot.file().id == *id
+        {
+            return Ok(path.clone());
+        }
         let missing = || StorageError::SessionNotFound { query: id.to_string() };
         if let Place::Store(root) = &self.place {
             let path = root.join("sessions").join(format!("{id}.jsonl"));
