@@ -20,11 +20,11 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let mut session = target::open(ctx, &args.session).await?;
-    session.rename(args.title.as_str()).await?;
+    let id = session.rename(args.title.as_str()).await?;
     let title = Text::from(args.title);
     if ctx.json() {
         let mut out = json::object();
-        out.text("session", &session.facts().shown_id).text("title", &title);
+        out.text("session", &session.facts().shown_id).str("id", id.as_str()).text("title", &title);
         ctx.out.json(out.finish())?;
     }
     match title.is_empty() {

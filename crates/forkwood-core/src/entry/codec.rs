@@ -347,7 +347,7 @@ pub fn encode(entry: &Entry) -> String {
     out.hide(entry.extra.iter().map(|(key, _)| camel_case(key)).collect());
     encode_body(&mut out, &entry.body);
     out.hide(Vec::new());
-    message_extra(&mut out, &entry.extra);
+    apart::rest(&mut out, &entry.extra);
     out.finish()
 }
 
@@ -489,15 +489,5 @@ fn encode_compaction(out: &mut ObjectWriter, compaction: &Compaction) {
 fn opt_id(out: &mut ObjectWriter, key: &str, id: Option<&EntryId>) {
     if let Some(id) = id {
         out.str(key, id.as_str());
-    }
-}
-
-fn message_extra(out: &mut ObjectWriter, fields: &[(Text, Json)]) {
-    for (key, value) in fields {
-        // By these the line hangs together, whatever program another meaning of them is from.
-        match apart::is_base(key) {
-            true => out.text_key(&apart::apart(key), value.get()),
-            false => out.text_key(key, value.get()),
-        };
     }
 }

@@ -16,6 +16,7 @@ mod index;
 mod leftovers;
 mod links;
 mod list;
+mod lookup;
 mod native;
 mod options;
 mod path;

@@ -1,6 +1,7 @@
 //! Fields of other programs that are called like one of ours and mean something else.
 
 use super::take::camel_case;
+use crate::json::ObjectWriter;
 use crate::{Body, EntryKind, Json, Text};
 
 /// What stands before the name of a field that is set apart.
@@ -10,14 +11,25 @@ const PREFIX: &str = "foreign.";
 const BASE: &[&str] = &["id", "parentId", "timestamp", "type", "lane", "more"];
 
 /// Whether a key, in either spelling, is that of a field that every entry has.
-pub(super) fn is_base(key: &Text) -> bool {
+fn is_base(key: &Text) -> bool {
     let camel = camel_case(key);
     BASE.iter().any(|base| camel == **base)
 }
 
 /// The key of a field that is set apart.
-pub(super) fn apart(key: &Text) -> Text {
+fn apart(key: &Text) -> Text {
     Text::concat([&Text::from(PREFIX), key])
+}
+
+/// Writes unknown fields. Those by whose names a line hangs together are set apart, whoever has
+/// not done so.
+pub(super) fn rest(out: &mut ObjectWriter, fields: &[(Text, Json)]) {
+    for (key, value) in fields {
+        match is_base(key) {
+            true => out.text_key(&apart(key), value.get()),
+            false => out.text_key(key, value.get()),
+        };
+    }
 }
 
 /// Sets unknown fields of a foreign record apart where their name has a meaning in the native
