@@ -196,8 +196,45 @@ impl Agent {
         if provider.is_some() {
             self.config.providers.get(provider)?;
         }
+        if let Some(pipeline) = &mut self.pipeline {
+            // This one may sum up what the other could not.
+            pipeline.reset_breaker();
+        }
         let provider = provider.map(Into::into);
         Ok(self.session.append(Body::ModelChange { model: model.into(), provider }).await?)
+    }
+
+    /// Other numbers for what requests may take, as another model may want; `None`: no limits.
+    /// What was learned of the provider's counts stays.
+    pub fn set_budget(&mut self, config: Option<forkwood_context::Config>) {
+        self.config.budget.clone_from(&config);
+        match (config, &mut self.pipeline) {
+            (None, pipeline) => *pipeline = None,
+            (Some(config), Some(pipeline)) => *pipeline.config_mut() = config,
+            (Some(config), pipeline) => *pipeline = Some(Pipeline::new(config)),
+        }
+    }
+
+    /// About how many tokens a request has now, before anything is left out of it.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub async fn context_tokens(&mut self) -> Result<u64, AgentError> {
+        self.session.reload().await?;
+        let snapshot = self.snapshot();
+        let (now, seen) = self.now().await?;
+        let input = forkwood_context::Input {
+            view: &seen,
+            path: &now.path,
+            snapshot: &snapshot,
+            settings: &now.settings,
+        };
+        let tokens = match &self.pipeline {
+            Some(pipeline) => pipeline.tokens(input),
+            None => Pipeline::default().tokens(input),
+        };
+        self.followed = Some(now);
+        Ok(tokens)
     }
 
     /// Another thinking level from now on.

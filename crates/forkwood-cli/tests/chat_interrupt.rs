@@ -189,3 +189,24 @@ fn a_second_chat_waits_for_nobody_and_breaks_nothing() {
     let context: Value = serde_json::from_str(&sandbox.ok(&["context", &id, "--json"])).unwrap();
     assert_eq!(context["messages"].as_array().unwrap().len(), 3);
 }
+
+/// A call that runs would lose its result to the summary.
+#[test]
+fn nobody_compacts_under_an_agent_at_work() {
+    let sandbox = Sandbox::new();
+    let server = Server::start([Reply::openai(&["One."]), Reply::openai_then(&[], Step::Hang)]);
+    let mut talk = Talk::start(sandbox, &server, &[]);
+    talk.say("one");
+    let session = talk.until("session")["session"].as_str().unwrap().to_owned();
+    talk.until("end");
+    talk.say("two");
+    talk.until("turn");
+    talk.sandbox.put("summary.txt", b"They spoke.");
+    let compact = ["compact", &session, "--summary-file", "summary.txt", "--json"];
+    let refused = talk.sandbox.run(&compact);
+    assert_eq!(refused.code, 1, "{}", refused.stdout);
+    assert!(refused.stderr.contains(r#""kind":"locked""#), "{}", refused.stderr);
+    talk.interrupt();
+    talk.until("end");
+    assert_eq!(talk.sandbox.run(&compact).code, 0);
+}

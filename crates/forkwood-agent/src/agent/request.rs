@@ -51,7 +51,7 @@ impl Agent {
     }
 
     /// The state of the session.
-    async fn now(&mut self) -> Result<(Followed, View), AgentError> {
+    pub(super) async fn now(&mut self) -> Result<(Followed, View), AgentError> {
         let followed = Followed::now(self.followed.take(), &self.session).await?;
         let view = followed.view(&self.session).await?;
         Ok((followed, view))

@@ -163,6 +163,53 @@ async fn a_summary_that_fails_writes_nothing_and_the_request_is_sent() {
 }
 
 #[tokio::test]
+async fn another_budget_counts_from_the_next_request_on_and_tokens_are_told() {
+    let (provider, builder) = scripted([
+        Rule::when(is_summary).says("<summary>much</summary>"),
+        Rule::always().says("x".repeat(3000)),
+    ]);
+    let mut agent = builder.budget(None).build().await.unwrap();
+    let empty = agent.context_tokens().await.unwrap();
+    for _ in 0..6 {
+        agent.run("again").await.unwrap();
+    }
+    let tokens_then = agent.context_tokens().await.unwrap();
+    assert!(tokens_then > empty + 4000, "{empty} {tokens_then}");
+    assert_eq!(provider.requests().iter().filter(|r| is_summary(r)).count(), 0);
+    agent.set_budget(Some(Config::with_budget(2500)));
+    agent.run("again").await.unwrap();
+    let last = provider.requests().pop().unwrap();
+    assert!(tokens(&last) <= 2500);
+    assert!(agent.context_tokens().await.unwrap() < tokens_then);
+    assert!(kinds(agent.session()).await.contains(&EntryKind::Compaction));
+    // And none again.
+    agent.set_budget(None);
+    for _ in 0..6 {
+        agent.run("again").await.unwrap();
+    }
+    assert!(tokens(&provider.requests().pop().unwrap()) > 2500);
+}
+
+#[tokio::test]
+async fn another_model_may_sum_up_where_one_failed_too_often() {
+    let (provider, builder) = scripted([
+        Rule::when(|r| is_summary(r) && r.model() == "demo-model").step(Step::BreakOff),
+        Rule::when(is_summary).says("<summary>at last</summary>"),
+        Rule::always().says("x".repeat(3000)),
+    ]);
+    let mut agent =
+        builder.model("demo-model").budget(Some(Config::with_budget(1500))).build().await.unwrap();
+    for _ in 0..8 {
+        agent.run("again").await.unwrap();
+    }
+    let asked = provider.requests().iter().filter(|r| is_summary(r)).count();
+    assert_eq!(asked, 3, "the breaker is open");
+    agent.set_model("better-model", None).await.unwrap();
+    agent.run("again").await.unwrap();
+    assert!(kinds(agent.session()).await.contains(&EntryKind::Compaction));
+}
+
+#[tokio::test]
 async fn a_person_can_ask_for_a_compaction_with_instructions() {
     let (provider, builder) = scripted([
         Rule::when(is_summary).says("<summary>about names</summary>"),

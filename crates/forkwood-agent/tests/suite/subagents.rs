@@ -182,6 +182,28 @@ async fn usual_folders_are_looked_through_unless_others_are_given() {
     assert_eq!(agent.system(), "");
 }
 
+/// What is there when the agent is built is what it has: nobody can slip one in while it works,
+/// and no turn looks at the disk.
+#[tokio::test]
+async fn folders_are_looked_through_once() {
+    let workspace = tempfile::tempdir().unwrap();
+    let folder = workspace.path().join(".agents/agents");
+    write(&folder, "probe.md", "---\ndescription: p\n---\nc");
+    let (provider, builder) = scripted([Rule::always().says("ok")]);
+    let mut agent = builder.workspace(workspace.path()).build().await.unwrap();
+    agent.run("one").await.unwrap();
+    write(&folder, "late.md", "---\ndescription: l\n---\nc");
+    std::fs::remove_file(folder.join("probe.md")).unwrap();
+    agent.run("two").await.unwrap();
+    agent.reset().await.unwrap();
+    agent.run("three").await.unwrap();
+    assert_eq!(names(agent.subagents()), ["probe"]);
+    let systems: Vec<String> =
+        provider.requests().iter().map(|request| request.input.system.to_string()).collect();
+    assert!(systems[0].contains("<name>probe</name>"), "{}", systems[0]);
+    assert!(systems.iter().all(|system| *system == systems[0]));
+}
+
 #[tokio::test]
 async fn another_tool_called_task_is_refused() {
     let (_provider, builder) = scripted([]);

@@ -316,6 +316,8 @@ async fn a_child_at_work_can_be_steered() {
     agent.run("delegate").await.unwrap();
     assert_eq!(*heard.lock().unwrap(), (true, true));
     assert!(result(provider.requests().last().unwrap()).starts_with("tool: third"));
+    let tasks = agent.tasks().unwrap();
+    assert_eq!(tasks.running(), [""; 0], "it has ended");
 }
 
 #[tokio::test]

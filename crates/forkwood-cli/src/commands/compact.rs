@@ -76,6 +76,10 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         return Err(CliError::new(ErrorKind::ReadOnly, format!("the session is read-only: {why}"))
             .hint("`forkwood fork` copies it into a session that can be written"));
     }
+    // A call that runs would lose its result to the summary.
+    if session.is_claimed().await? {
+        session.claim().await?;
+    }
     let state = State::of(&session).await?;
     let mut config = Config { rules: session.facts().rules, ..Config::default() };
     if let Some(keep) = args.keep_recent_tokens {
@@ -98,6 +102,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let Prepared { compaction: Some(compaction), .. } = prepared else {
         return Err(Error::NothingToCompact.into());
     };
+    let _claim = session.claim().await?;
     let entry = session.add_compaction(compaction).await?;
     // As the file has it: a dialect may tell it in other words.
     let written = session.get(&entry).await?.entry;
