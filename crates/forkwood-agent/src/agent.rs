@@ -50,6 +50,7 @@ pub struct Agent {
     config: Config,
     pipeline: Option<Pipeline>,
     followed: Option<follow::Followed>,
+    quiet: Option<operation::Quiet>,
 }
 
 /// What an agent is set to, and hands on to its sub-agents.
@@ -114,6 +115,7 @@ impl Agent {
     pub fn set_session(&mut self, session: Session) {
         self.session = session;
         self.followed = None;
+        self.quiet = None;
         self.handle.take_waiting();
     }
 

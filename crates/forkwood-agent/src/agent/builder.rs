@@ -294,6 +294,7 @@ impl AgentBuilder {
             system: String::new(),
             pipeline: self.config.budget.clone().map(Pipeline::new),
             followed: None,
+            quiet: None,
             config: self.config,
         };
         if wanted && depth < agent.config.max_depth {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use forkwood::{Body, EntryId, Json, Operation, Session};
+use forkwood::{Body, Entry, EntryId, Json, Lane, Operation, Seq, Session};
 
 use crate::AgentError;
 
@@ -65,11 +65,59 @@ impl OpenOperation {
 
 /// The operations of the session's lane that are open, in log order.
 pub(crate) async fn open(session: &Session) -> Result<Vec<OpenOperation>, AgentError> {
+    let all = session.storage().sidecars(session.id(), &[]).await?;
+    among(session, all.into_iter().map(|stored| stored.entry)).await
+}
+
+/// A place in the log before which nothing was open.
+#[derive(Clone, Debug)]
+pub(crate) struct Quiet {
+    generation: String,
+    lane: Lane,
+    end: Seq,
+}
+
+/// The same, where it may be known up to which place nothing was open: what is before it is not
+/// read again. Gives the place for the next time, if nothing is open now.
+pub(super) async fn open_since(
+    session: &Session,
+    quiet: Option<Quiet>,
+) -> Result<(Vec<OpenOperation>, Option<Quiet>), AgentError> {
+    // First: what is written from here on is looked at the next time.
+    let facts = session.storage().facts(session.id()).await?;
+    let now = Quiet { generation: facts.generation, lane: session.lane().clone(), end: facts.end };
+    let known = quiet.filter(|it| it.generation == now.generation && it.lane == now.lane);
+    let open = match known {
+        None => open(session).await?,
+        Some(Quiet { mut end, .. }) => {
+            let mut fresh = Vec::new();
+            loop {
+                let page = session.read(end, 1024).await?;
+                for stored in page.entries {
+                    end = stored.seq;
+                    if matches!(stored.entry.body, Body::Operation(_)) {
+                        fresh.push(stored.entry);
+                    }
+                }
+                if page.next.is_none() {
+                    break;
+                }
+            }
+            among(session, fresh.into_iter()).await?
+        }
+    };
+    let quiet = open.is_empty().then_some(now);
+    Ok((open, quiet))
+}
+
+async fn among(
+    session: &Session,
+    entries: impl Iterator<Item = Entry>,
+) -> Result<Vec<OpenOperation>, AgentError> {
     let mut found: Vec<OpenOperation> = Vec::new();
     let mut at: HashMap<String, usize> = HashMap::new();
     let mut closed: HashSet<String> = HashSet::new();
-    for stored in session.storage().sidecars(session.id(), &[]).await? {
-        let entry = stored.entry;
+    for entry in entries {
         let Body::Operation(operation) = entry.body else { continue };
         if entry.lane != *session.lane() {
             continue;

@@ -214,7 +214,8 @@ impl Agent {
 
     /// Before something new is said: what a dead process left open is answered and closed.
     async fn settle_interrupted(&mut self) -> Result<(), AgentError> {
-        let open = operation::open(&self.session).await?;
+        let (open, quiet) = operation::open_since(&self.session, self.quiet.take()).await?;
+        self.quiet = quiet;
         if open.is_empty() {
             return Ok(());
         }

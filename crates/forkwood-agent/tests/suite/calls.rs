@@ -270,6 +270,38 @@ async fn a_run_that_begins_after_a_crash_answers_what_was_open() {
     assert_eq!(agent.resume().await.unwrap(), None);
 }
 
+/// What was over when an agent last looked is not read again; what another left since is seen.
+#[tokio::test]
+async fn an_agent_that_ran_before_sees_what_another_process_left_open() {
+    let store = memory();
+    let made = session(&store).await;
+    let id = made.id().to_string();
+    let (provider, builder) = scripted([Rule::always().says("fine")]);
+    let mut agent = builder.store(store.clone()).session(made).build().await.unwrap();
+    agent.run("one").await.unwrap();
+    agent.run("two").await.unwrap();
+    let hang = FnTool::new("hang", "Never ends.", |_: Nothing, _run| async {
+        std::future::pending::<()>().await;
+        Ok(ToolOutput::text(""))
+    });
+    let (_provider, builder) = scripted([Rule::on_text("go").calls("c1", "hang", &json!({}))]);
+    let there = store.open(&id).await.unwrap();
+    let mut dies = builder.store(store.clone()).session(there).tool(hang).build().await.unwrap();
+    tokio::select! {
+        _ = dies.run("go") => panic!("it hangs"),
+        () = until_open(&store, &id) => {}
+    }
+    drop(dies);
+    assert_eq!(agent.run("three").await.unwrap().text, "fine");
+    let said = sent(provider.requests().last().unwrap());
+    assert!(said[6].starts_with("tool: ! Tool call interrupted: the process ended"), "{said:?}");
+    assert_eq!(said[7], "user: three");
+    assert!(agent.open_operations().await.unwrap().is_empty());
+    agent.run("four").await.unwrap();
+    let said = sent(provider.requests().last().unwrap());
+    assert_eq!(said.iter().filter(|line| line.starts_with("tool:")).count(), 1, "{said:?}");
+}
+
 async fn until_open(store: &forkwood::SessionStore, id: &str) {
     until_says(store, id, "toolCallId").await;
 }

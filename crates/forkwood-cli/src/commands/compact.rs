@@ -78,7 +78,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     }
     // A call that runs would lose its result to the summary.
     if session.is_claimed().await? {
-        session.claim().await?;
+        drop(session.claim().await?);
     }
     let state = State::of(&session).await?;
     let mut config = Config { rules: session.facts().rules, ..Config::default() };
