@@ -5,6 +5,7 @@
 mod compare;
 mod fixtures;
 mod generate;
+mod golden;
 mod placed;
 mod requests;
 mod round_trip;
