@@ -6,8 +6,8 @@
 #   scripts/test.sh --full   with the long runs, and many more property cases
 #
 # Installs what is missing: Debian packages (Chromium among them), cargo-nextest and cargo-deny from
-# crates.io, Pi and playwright-core from npm (into $FORKWOOD_TOOLS, by default
-# ~/.cache/forkwood-tools: once, a few minutes).
+# crates.io, Pi and playwright-core from npm, claude-agent-sdk with Claude Code in it from PyPI (into
+# $FORKWOOD_TOOLS, by default ~/.cache/forkwood-tools: once, a few minutes).
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
@@ -70,8 +70,23 @@ need_npm() { # NAME FOLDER: what a lock file of interop/ names, from npm, once
     note "$1"
 }
 
+need_pip() { # NAME: what interop/python/NAME-requirements.txt names, from PyPI, once a Python
+    local from=$root/interop/python/$1-requirements.txt to=$tools/$1 stamp
+    stamp=$(python3 --version; cat "$from")
+    if [ "$(cat "$to/done" 2> /dev/null)" != "$stamp" ]; then
+        note "installing $1, once, into $to"
+        rm -rf "$to"
+        # The file names all there is to install, and nothing is built: no script of a package runs.
+        python3 -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-compile \
+            --no-deps --only-binary :all: --root-user-action=ignore \
+            --target "$to" -r "$from"
+        printf '%s\n' "$stamp" > "$to/done"
+    fi
+    note "$1"
+}
+
 section "tools"
-need_packages cc=gcc git=git npm=npm chromium=chromium
+need_packages cc=gcc git=git npm=npm chromium=chromium python3=python3 pip3=python3-pip
 need_rust
 for part in fmt clippy; do
     cargo "$part" --version > /dev/null 2>&1 || die "cargo $part is missing" \
@@ -82,6 +97,7 @@ need_tool cargo-deny "$DENY" --no-default-features
 need_npm pi-0.73.1 pi/0.73.1
 need_npm pi-1.6.0 pi/1.6.0
 need_npm browser browser
+need_pip claude
 export FORKWOOD_TOOLS=$tools FORKWOOD_INTEROP=1
 
 section "format"
