@@ -120,19 +120,29 @@ impl Folder {
         let disk = self.disk();
         disk.create_folders(&self.path).map_err(|error| Error::write(&self.path, "make", error))?;
         let jsonl = with_ending(&base, ".jsonl");
-        let name = jsonl.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = jsonl.with_file_name(format!(".{name}.lock"));
-        let wait = self.options.lock_wait;
-        let lock = disk.lock(&path, false, wait).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => {
-                Error::Locked { path: jsonl.clone(), waited_ms: wait.as_millis() as u64 }
-            }
-            _ => Error::write(path, "lock", error),
-        })?;
+        let lock = self.lock(&jsonl)?;
         let meta = with_ending(&base, ".meta.json");
         let held = Held { folder: self, jsonl, meta, _lock: lock };
         held.recover()?;
         Ok(held)
+    }
+
+    /// Takes the right to do what concerns all conversations at once.
+    pub(super) fn hold_all(&self) -> Result<Box<dyn LockGuard>> {
+        self.lock(&self.path.join("forkwood"))
+    }
+
+    /// Waits for the lock of a file. Its folder is there.
+    pub(super) fn lock(&self, file: &Path) -> Result<Box<dyn LockGuard>> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let path = file.with_file_name(format!(".{name}.lock"));
+        let wait = self.options.lock_wait;
+        self.disk().lock(&path, false, wait).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                Error::Locked { path: file.to_path_buf(), waited_ms: wait.as_millis() as u64 }
+            }
+            _ => Error::write(path, "lock", error),
+        })
     }
 
     /// The folder that a file of a conversation lies in, and the key by which [`Folder`] finds that

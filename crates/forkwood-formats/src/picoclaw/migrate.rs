@@ -14,7 +14,7 @@ use forkwood::{Error, Result};
 use super::folder::{Folder, checked_line};
 use super::legacy::{self, Legacy};
 use super::meta::Meta;
-use super::pending::read_file;
+use super::pending::{hash, read_file};
 use super::read::with_ending;
 use super::{lines, time};
 
@@ -45,8 +45,10 @@ struct Step {
     path: PathBuf,
     key: String,
     messages: usize,
-    /// Whether its lines and meta file were made by this run.
-    made: bool,
+    /// What the older file held when it was read.
+    seen: String,
+    /// Where its lines and meta file were made by this run: what was written.
+    made: Option<String>,
 }
 
 /// What is to be done about a file.
@@ -67,14 +69,25 @@ enum Plan {
 /// caller goes on with them.
 pub fn migrate(folder: &Folder) -> Result<Migration> {
     let mut migration = Migration::default();
+    if older_files(folder)?.is_empty() {
+        return Ok(migration);
+    }
+    // Two at once would give each other's files other names, and take each other's lines back.
+    let _lock = folder.hold_all()?;
     let mut steps: Vec<Step> = Vec::new();
     for path in older_files(folder)? {
-        let legacy = read_file(folder.disk(), &path)
-            .map_err(|error| error.to_string())
-            .and_then(|bytes| legacy::parse(&String::from_utf8_lossy(&bytes.unwrap_or_default())));
-        match legacy {
+        let bytes = match read_file(folder.disk(), &path) {
+            Ok(Some(bytes)) => bytes,
+            // It was moved away meanwhile.
+            Ok(None) => continue,
+            Err(error) => {
+                migration.skipped.push((path, error.to_string()));
+                continue;
+            }
+        };
+        match legacy::parse(&String::from_utf8_lossy(&bytes)) {
             Err(problem) => migration.skipped.push((path, problem)),
-            Ok(legacy) => match rewrite(folder, &path, legacy, &mut steps) {
+            Ok(legacy) => match rewrite(folder, &path, hash(&bytes), legacy, &mut steps) {
                 Ok(None) => {}
                 Ok(Some(conflict)) => migration.skipped.push((path, conflict)),
                 Err(error) => {
@@ -85,8 +98,16 @@ pub fn migrate(folder: &Folder) -> Result<Migration> {
         }
     }
     for step in steps {
-        let kept = keep(folder, &step.path)?;
-        let Step { path, key, messages, .. } = step;
+        let Step { path, key, messages, seen, .. } = step;
+        // Who goes on with the older file holds the conversation while he writes.
+        let _held = folder.hold(&key)?;
+        let now = read_file(folder.disk(), &path).map_err(|error| Error::io(&path, "read", error))?;
+        if now.is_none_or(|bytes| hash(&bytes) != seen) {
+            let problem = "another program changed it meanwhile; the next run takes it";
+            migration.skipped.push((path, problem.to_owned()));
+            continue;
+        }
+        let kept = keep(folder, &path)?;
         migration.migrated.push(Migrated { path, kept, key, messages });
     }
     Ok(migration)
@@ -115,6 +136,7 @@ fn older_files(folder: &Folder) -> Result<Vec<PathBuf>> {
 fn rewrite(
     folder: &Folder,
     path: &Path,
+    seen: String,
     legacy: Legacy,
     steps: &mut Vec<Step>,
 ) -> Result<Option<String>> {
@@ -147,7 +169,7 @@ fn rewrite(
     };
     let made = match plan {
         Plan::Conflict(problem) => return Ok(Some(problem)),
-        Plan::There => false,
+        Plan::There => None,
         Plan::Write(new) => {
             let before = held.read_meta(&key)?;
             let created = match time::is_zero(&before.created_at) {
@@ -165,15 +187,16 @@ fn rewrite(
                 meta.aliases = own.aliases;
             }
             // What it makes is taken back where it fails half way, so it is noted first.
-            let step = Step { path: path.to_path_buf(), key: key.clone(), messages: 0, made: new };
-            steps.push(step);
+            let made = new.then(|| hash(&content));
+            let (path, key) = (path.to_path_buf(), key.clone());
+            steps.push(Step { path, key, messages: 0, seen: seen.clone(), made: made.clone() });
             held.replace(meta, content.clone())?;
             steps.pop();
-            new
+            made
         }
     };
     let messages = shown.len();
-    steps.push(Step { path: path.to_path_buf(), key: key.clone(), messages, made });
+    steps.push(Step { path: path.to_path_buf(), key: key.clone(), messages, seen, made });
     let again = held.bytes()?.unwrap_or_default();
     if !again.starts_with(&content) && !holds_lines(&again, &content) {
         let problem = format!("holds other lines than were written for {key}");
@@ -190,7 +213,7 @@ fn holds_lines(bytes: &[u8], content: &[u8]) -> bool {
 
 /// What a file of ours says of the newer lines that it goes on from.
 pub(super) fn after_hash(there: Option<&[u8]>) -> String {
-    there.map(super::pending::hash).unwrap_or_default()
+    there.map(hash).unwrap_or_default()
 }
 
 fn plan(there: Option<&[u8]>, meta: &Meta, content: &[u8]) -> Plan {
@@ -211,10 +234,17 @@ fn plan(there: Option<&[u8]>, meta: &Meta, content: &[u8]) -> Plan {
     }
 }
 
-/// Takes back what a run made. The older files say the same.
+/// Takes back what a run made, as long as nobody added to it. The older files say the same.
 fn take_back(folder: &Folder, steps: &[Step]) {
-    for step in steps.iter().filter(|step| step.made) {
+    for step in steps {
+        let Some(made) = &step.made else { continue };
         let Ok(base) = folder.base(&step.key) else { continue };
+        let Ok(_lock) = folder.lock(&with_ending(&base, ".jsonl")) else { continue };
+        match read_file(folder.disk(), &with_ending(&base, ".jsonl")) {
+            Ok(Some(bytes)) if hash(&bytes) != *made => continue,
+            Err(_) => continue,
+            Ok(_) => {}
+        }
         for ending in [".jsonl", ".meta.json"] {
             // The error that led here is the one to tell; what stays says what the older file says.
             let _ = folder.disk().remove(&with_ending(&base, ending));

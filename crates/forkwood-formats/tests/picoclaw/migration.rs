@@ -172,3 +172,41 @@ fn an_older_file_that_was_gone_on_with_after_a_stop_is_taken_whole() {
     done(&disk);
     assert_eq!(texts(&store(&disk), "b"), ["three", "four"]);
 }
+
+#[test]
+fn many_that_start_at_once_migrate_once_and_all_of_them_can_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..6).map(|n| format!("chat:{n}")).collect();
+    for (name, n) in names.iter().zip(0..) {
+        std::fs::write(folder.path().join(format!("{n}.json")), older(name, &["one"])).unwrap();
+    }
+    let together = std::sync::Barrier::new(8);
+    let migrated = std::thread::scope(|threads| {
+        let start = |writer: usize| {
+            let (folder, names, together) = (folder.path(), &names, &together);
+            threads.spawn(move || {
+                let store = forkwood_formats::picoclaw::PicoConversations::open(folder);
+                together.wait();
+                let done = migrate(store.folder()).unwrap();
+                assert_eq!(done.skipped, []);
+                for name in names {
+                    let said = format!("from {writer}");
+                    run(store.add_message(name, forkwood::Role::User, &said)).unwrap();
+                }
+                done.migrated.len()
+            })
+        };
+        let all: Vec<_> = (0..8).map(start).collect();
+        all.into_iter().map(|one| one.join().unwrap()).sum::<usize>()
+    });
+    assert_eq!(migrated, names.len());
+    let store = forkwood_formats::picoclaw::PicoConversations::open(folder.path());
+    for name in &names {
+        let mut said = texts(&store, name);
+        assert_eq!(said[0], "one");
+        said.sort();
+        let mut expected: Vec<String> = (0..8).map(|writer| format!("from {writer}")).collect();
+        expected.push("one".to_owned());
+        assert_eq!(said, expected, "{name}");
+    }
+}
