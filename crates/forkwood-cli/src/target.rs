@@ -46,7 +46,7 @@ pub(crate) async fn find(
     if is_path(ctx, query) {
         let path = ctx.absolute(Path::new(query));
         if let Err(error) = path.symlink_metadata() {
-            if let Some(found) = conversation(ctx, query, bridge).await? {
+            if let Ok(Some(found)) = conversation(ctx, query, bridge).await {
                 return Ok(found);
             }
             // What may not be looked at may be there.
@@ -63,7 +63,9 @@ pub(crate) async fn find(
             },
         };
     }
-    if let Some(found) = conversation(ctx, query, bridge).await? {
+    if conversations::is_name(query)
+        && let Some(found) = conversation(ctx, query, bridge).await?
+    {
         return Ok(found);
     }
     let place = Place::of(ctx)?;
@@ -73,12 +75,23 @@ pub(crate) async fn find(
     {
         return Ok(found);
     }
-    check_query(query)?;
-    let store = place.open(ctx, true, bridge)?;
-    match store.resolve(query).await {
-        Ok(id) => Ok((store, id)),
-        Err(Error::SessionNotFound { .. }) => Err(not_found(query, &place)),
-        Err(error) => Err(error.into()),
+    let none = match check_query(query) {
+        Err(error) => error,
+        Ok(()) => {
+            let store = place.open(ctx, true, bridge)?;
+            match store.resolve(query).await {
+                Ok(id) => return Ok((store, id)),
+                Err(Error::SessionNotFound { .. }) => not_found(query, &place),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    };
+    // An alias may be any text.
+    let looked = query.trim().is_empty() || conversations::is_name(query);
+    match looked {
+        true => Err(none),
+        // What stands in the way of that look is not what was asked about.
+        false => conversation(ctx, query, bridge).await.ok().flatten().ok_or(none),
     }
 }
 
@@ -88,9 +101,6 @@ async fn conversation(
     query: &str,
     bridge: bool,
 ) -> Result<Option<(SessionStore, SessionId)>> {
-    if !conversations::is_name(query) {
-        return Ok(None);
-    }
     match conversations::find(ctx, query).await? {
         Some(id) => Ok(Some((Place::of(ctx)?.open(ctx, true, bridge)?, id))),
         None => Ok(None),

@@ -83,11 +83,72 @@ fn what_is_known_of_conversations() {
     hint: `forkwood aliases` lists keys and aliases
     --- exit 1
     "#);
-    assert_snapshot!(sandbox.shown(&["aliases", "--dir", "."]), @r"
-    --- stderr
-    error: conversations are kept in a store: leave out --dir and --from
-    --- exit 2
-    ");
+    assert_snapshot!(sandbox.shown(&["aliases", "--dir", "nowhere"]), @"");
+    assert_snapshot!(sandbox.shown(&["aliases", "--from", "pi"]), @"");
+}
+
+#[test]
+fn conversations_in_a_folder_of_picoclaws_are_known_by_every_name() {
+    let sandbox = Sandbox::new();
+    let old = r#"{"key": "agent:main:telegram:direct:7", "messages": [{"role": "user", "content": "from before"}]}"#;
+    sandbox.put("pico/old.json", old.as_bytes());
+    let args = ["inbound", "--provider", "scripted", "--json", "--dir", "pico"];
+    assert_eq!(sandbox.run_with(&args, DIRECT).code, 0);
+    let system = r#"{"channel": "system", "content": "done"}"#;
+    assert_eq!(sandbox.run_with(&args, system).code, 0);
+    // One that is not migrated yet is listed, too.
+    sandbox.put("pico/later.json", old.replace(":7", ":8").as_bytes());
+    assert_snapshot!(sandbox.shown(&["aliases", "--dir", "pico"]), @"");
+    let shown = sandbox.ok(&["aliases", "--dir", "pico", "agent:main:direct:7", "--json"]);
+    let told: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(told["promotedFrom"], "agent:main:telegram:direct:7");
+    let key = told["sessionKey"].as_str().unwrap();
+    // The name of the main session leads there, and to no chat that lists it.
+    let main = sandbox.ok(&["show", "--dir", "pico", "agent:main:main"]);
+    assert!(main.contains("done") && !main.contains("hello there"), "{main}");
+    let chat = sandbox.ok(&["show", "--dir", "pico", key]);
+    assert!(chat.contains("from before") && chat.contains("hello there"), "{chat}");
+    assert_eq!(sandbox.ok(&["show", "--dir", "pico", "agent:main:telegram:default:direct:7"]), chat);
+    // Looking migrates nothing.
+    assert!(sandbox.path("pico/later.json").exists());
+}
+
+#[test]
+fn any_text_may_be_an_alias() {
+    let sandbox = Sandbox::new();
+    for (name, chat) in [("cellar", "1"), ("\u{1f600} up", "2"), ("../up/here", "3")] {
+        let message = DIRECT.replace("7", chat).replace(
+            "\"content\"",
+            &format!("\"session_key\": \"{name}\", \"content\""),
+        );
+        let key = inbound(&sandbox, &message)["sessionKey"].as_str().unwrap().to_owned();
+        assert_eq!(sandbox.ok(&["show", name]), sandbox.ok(&["show", &key]), "{name}");
+    }
+    let run = sandbox.run(&["show", "attic"]);
+    assert!(run.stderr.contains("session not found: attic"), "{}", run.stderr);
+}
+
+#[test]
+fn an_endless_id_does_not_keep_a_message_from_its_answer() {
+    let sandbox = Sandbox::new();
+    let long = "x".repeat(10_000);
+    for place in [&[][..], &["--dir", "pico"]] {
+        let args = [&["inbound", "--provider", "scripted", "--json"], place].concat();
+        let of = |chat: &str, said: &str| {
+            let message = DIRECT.replace('7', chat).replace("hello there", said);
+            let run = sandbox.run_with(&args, &message);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            serde_json::from_str::<Value>(&run.stdout).unwrap()
+        };
+        let (first, second) = (of(&long, "one"), of(&long, "two"));
+        let other = of(&format!("{long}y"), "three");
+        assert_eq!(first["sessionKey"], second["sessionKey"]);
+        assert_ne!(first["sessionKey"], other["sessionKey"]);
+        let key = first["sessionKey"].as_str().unwrap();
+        let shown = sandbox.ok(&[&["show"], place, &[key]].concat());
+        assert!(shown.contains("one") && shown.contains("two"), "{shown}");
+        assert!(!shown.contains("three"), "{shown}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use forkwood::conversation::key::{is_main, main_key, parse_legacy};
 use forkwood::conversation::native::session_id;
-use forkwood::conversation::{ConversationMeta, ConversationStore};
+use forkwood::conversation::ConversationMeta;
 use forkwood_view::sanitise;
 
 use crate::conversations;
@@ -22,7 +22,10 @@ pub(crate) struct Args {
 
 const AFTER_HELP: &str = "\
 A conversation has one key and any number of older names. Either works wherever a session id does: \
-`forkwood show agent:main:telegram:direct:42`.";
+`forkwood show agent:main:telegram:direct:42`.
+
+With --dir FOLDER those of a folder of PicoClaw's are listed, its older files among them; --from \
+picoclaw is that of its default workspace.";
 
 pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
     let store = conversations::of(ctx)?;

@@ -11,6 +11,7 @@ use forkwood_routing::open::{self, Kind, Opened};
 use forkwood_view::sanitise;
 
 use crate::chat;
+use crate::conversations;
 use crate::commands::route;
 use crate::ctx::Ctx;
 use crate::error::{CliError, Outcome, Result};
@@ -71,15 +72,8 @@ fn place(ctx: &Ctx) -> Result<(open::Place, PathBuf)> {
     let folder = match Place::of(ctx)? {
         Place::Store(root) => return Ok((open::Place::Store(root.clone()), root)),
         Place::Folder(folder) => folder,
-        // The workspace of the default agent.
-        Place::Tool("picoclaw", home) => home.join("workspace").join("sessions"),
-        Place::Tool(name, _) => {
-            let message = format!(
-                "conversations are kept in a store, or in a folder of PicoClaw's; --from {name} is \
-                 neither"
-            );
-            return Err(CliError::usage(message));
-        }
+        Place::Tool("picoclaw", home) => conversations::workspace(&home),
+        Place::Tool(name, _) => return Err(conversations::neither(name)),
     };
     Ok((open::Place::PicoClaw(folder.clone()), folder))
 }
@@ -98,7 +92,7 @@ fn tell_opened(ctx: &mut Ctx, opened: &Opened) {
     if !opened.migration.migrated.is_empty() {
         ctx.out.note(format!("{} older files were migrated", opened.migration.migrated.len()));
     }
-    for (key, count) in &opened.taken {
+    for (key, count) in opened.taken.iter().filter(|(_, count)| *count > 0) {
         ctx.out.note(format!("{count} messages of {key} came from the fallback"));
     }
 }

@@ -23,7 +23,7 @@ use super::legacy::{self, Legacy, Own};
 use super::migrate::{after_hash, keep};
 use super::pending::read_file;
 use super::read::with_ending;
-use super::store::{PicoConversations, cleaned};
+use super::store::{PicoConversations, cleaned, main_session, promoted_from};
 use super::time;
 
 /// Key and aliases of a file.
@@ -131,11 +131,12 @@ impl JsonConversations {
     fn seed(&self, key: &str, lines: Option<&[u8]>) -> Result<Option<Legacy>> {
         let Some(newer) = self.folder().read(key)? else { return Ok(None) };
         let meta = newer.meta.clone();
+        let promoted_from = promoted_from(&meta);
         let own = Own {
             used: lines.is_some() || !meta.summary.trim().is_empty(),
             scope: meta.scope,
             aliases: meta.aliases,
-            promoted_from: None,
+            promoted_from,
             after: after_hash(lines),
         };
         Ok(Some(Legacy {
@@ -228,8 +229,11 @@ impl JsonConversations {
 
     fn resolve(&self, key: &str) -> Result<String> {
         let key = key.trim();
-        if key.is_empty() || key::is_main(key) {
+        if key.is_empty() {
             return self.newer.resolve(key);
+        }
+        if key::is_main(key) {
+            return main_session(key, |main| self.exists(main));
         }
         if !key.contains([':', '/', '\\']) && self.exists(key)? {
             return Ok(key.to_owned());

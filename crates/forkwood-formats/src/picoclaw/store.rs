@@ -97,7 +97,7 @@ impl PicoConversations {
             return Ok(key.to_owned());
         }
         if key::is_main(key) {
-            return Ok(key.to_owned());
+            return main_session(key, |main| self.exists(main));
         }
         let found = self.with_metas(|metas| {
             let lists =
@@ -154,6 +154,17 @@ impl PicoConversations {
     }
 }
 
+/// Where the name of a main session leads: to that session where it is there. Every chat lists the
+/// name; PicoClaw gives the first of them.
+pub(super) fn main_session(
+    name: &str,
+    exists: impl FnOnce(&str) -> Result<bool>,
+) -> Result<String> {
+    let Some((agent, _)) = key::parse_legacy(name) else { return Ok(name.to_owned()) };
+    let main = key::main_key(agent);
+    Ok(if exists(&main)? { main } else { name.to_owned() })
+}
+
 fn is_meta(name: &str) -> bool {
     name.ends_with(".meta.json") && !name.starts_with('.')
 }
@@ -163,7 +174,7 @@ fn never_used(bytes: &Option<Vec<u8>>, meta: &Meta) -> bool {
     bytes.is_none() && meta.summary.trim().is_empty()
 }
 
-fn promoted_from(meta: &Meta) -> Option<String> {
+pub(super) fn promoted_from(meta: &Meta) -> Option<String> {
     let (_, own) = meta.extra.iter().find(|(key, _)| *key == OWN)?;
     Some(own.as_object()?.text(PROMOTED)?.to_string_lossy().into_owned())
 }

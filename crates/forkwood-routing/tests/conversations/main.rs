@@ -10,6 +10,7 @@ mod common;
 mod cost;
 mod crash;
 mod meeting;
+mod model;
 mod processes;
 mod promotion;
 mod spy;
