@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use forkwood::conversation::native::session_id;
+use forkwood::ErrorKind;
 use forkwood::conversation::{ConversationStore, key};
-use forkwood::{ErrorKind, SessionId};
 use forkwood_formats::picoclaw::JsonConversations;
 use forkwood_routing::PersistentConversations;
 
@@ -45,24 +44,23 @@ pub(crate) fn is_name(query: &str) -> bool {
     query.contains(':') || key::is_opaque(query)
 }
 
-/// The session that a key or alias names; `None` where it names none.
-pub(crate) async fn find(ctx: &Ctx, query: &str) -> Result<Option<SessionId>> {
+/// The key of the conversation that a key or alias names; `None` where it names none.
+pub(crate) async fn find(ctx: &Ctx, query: &str) -> Result<Option<String>> {
     match Place::of(ctx)? {
-        Place::Store(_) => in_store(of(ctx)?.as_ref(), query).await,
-        // What PicoClaw's rules do not let be a key may be an id of another tool's.
-        Place::Folder(folder) if folder.is_dir() => {
-            Ok(in_store(of(ctx)?.as_ref(), query).await.unwrap_or_default())
+        Place::Store(_) => find_in(of(ctx)?.as_ref(), query).await,
+        Place::Tool(name, _) if name != "picoclaw" => Ok(None),
+        // What can be no key of PicoClaw's may be an id of another tool's, and where there is no
+        // folder, others tell so.
+        Place::Folder(_) | Place::Tool(..) => {
+            let Ok(store) = of(ctx) else { return Ok(None) };
+            Ok(find_in(store.as_ref(), query).await.unwrap_or_default())
         }
-        Place::Folder(_) | Place::Tool(..) => Ok(None),
     }
 }
 
-async fn in_store(store: &dyn ConversationStore, query: &str) -> Result<Option<SessionId>> {
-    let canonical = store.resolve_key(query).await?;
-    Ok(match store.metadata(&canonical).await? {
-        Some(_) => Some(session_id(&canonical)?),
-        None => None,
-    })
+async fn find_in(store: &dyn ConversationStore, query: &str) -> Result<Option<String>> {
+    let key = store.resolve_key(query).await?;
+    Ok(store.metadata(&key).await?.map(|_| key))
 }
 
 /// Nothing is known of a key.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use forkwood::conversation::native::session_id;
 use forkwood::storage::jsonl::JsonlStorage;
 use forkwood::{Error, ErrorKind, Lane, Session, SessionId, SessionStore};
 
@@ -101,9 +102,10 @@ async fn conversation(
     query: &str,
     bridge: bool,
 ) -> Result<Option<(SessionStore, SessionId)>> {
-    match conversations::find(ctx, query).await? {
-        Some(id) => Ok(Some((Place::of(ctx)?.open(ctx, true, bridge)?, id))),
-        None => Ok(None),
+    let Some(key) = conversations::find(ctx, query).await? else { return Ok(None) };
+    match Place::of(ctx)? {
+        Place::Folder(folder) | Place::Tool(_, folder) => foreign::named(&folder, &key).await,
+        store @ Place::Store(_) => Ok(Some((store.open(ctx, true, bridge)?, session_id(&key)?))),
     }
 }
 

@@ -83,8 +83,16 @@ fn what_is_known_of_conversations() {
     hint: `forkwood aliases` lists keys and aliases
     --- exit 1
     "#);
-    assert_snapshot!(sandbox.shown(&["aliases", "--dir", "nowhere"]), @"");
-    assert_snapshot!(sandbox.shown(&["aliases", "--from", "pi"]), @"");
+    assert_snapshot!(sandbox.shown(&["aliases", "--dir", "nowhere"]), @r"
+    --- stderr
+    error: [DIR]/nowhere: there is no such folder
+    --- exit 1
+    ");
+    assert_snapshot!(sandbox.shown(&["aliases", "--from", "pi"]), @r"
+    --- stderr
+    error: conversations are kept in a store, or in a folder of PicoClaw's; --from pi is neither
+    --- exit 2
+    ");
 }
 
 #[test]
@@ -97,8 +105,17 @@ fn conversations_in_a_folder_of_picoclaws_are_known_by_every_name() {
     let system = r#"{"channel": "system", "content": "done"}"#;
     assert_eq!(sandbox.run_with(&args, system).code, 0);
     // One that is not migrated yet is listed, too.
-    sandbox.put("pico/later.json", old.replace(":7", ":8").as_bytes());
-    assert_snapshot!(sandbox.shown(&["aliases", "--dir", "pico"]), @"");
+    sandbox.put("pico/agent_main_telegram_direct_8.json", old.replace(":7", ":8").as_bytes());
+    assert_snapshot!(sandbox.shown(&["aliases", "--dir", "pico"]), @r"
+    sk_v1_465e7eca925f8af26ad406476af00418fc9d2a6f89273a61218e440ac748494d  v=1|agent=main|channel=telegram|account=default|chat=direct:7
+      agent:main:direct:7
+      agent:main:telegram:direct:7
+      agent:main:telegram:default:direct:7
+      (its history was that of agent:main:telegram:direct:7)
+    agent:main:telegram:direct:8  no scope
+    sk_v1_6d9217fe77c7f11d9cc992aabe81a2d09604e9c48babbda8fdad3791f9c19f3b  no scope
+      agent:main:main
+    ");
     let shown = sandbox.ok(&["aliases", "--dir", "pico", "agent:main:direct:7", "--json"]);
     let told: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(told["promotedFrom"], "agent:main:telegram:direct:7");
@@ -108,19 +125,21 @@ fn conversations_in_a_folder_of_picoclaws_are_known_by_every_name() {
     assert!(main.contains("done") && !main.contains("hello there"), "{main}");
     let chat = sandbox.ok(&["show", "--dir", "pico", key]);
     assert!(chat.contains("from before") && chat.contains("hello there"), "{chat}");
-    assert_eq!(sandbox.ok(&["show", "--dir", "pico", "agent:main:telegram:default:direct:7"]), chat);
+    assert_eq!(
+        sandbox.ok(&["show", "--dir", "pico", "agent:main:telegram:default:direct:7"]),
+        chat
+    );
     // Looking migrates nothing.
-    assert!(sandbox.path("pico/later.json").exists());
+    assert!(sandbox.path("pico/agent_main_telegram_direct_8.json").exists());
 }
 
 #[test]
 fn any_text_may_be_an_alias() {
     let sandbox = Sandbox::new();
     for (name, chat) in [("cellar", "1"), ("\u{1f600} up", "2"), ("../up/here", "3")] {
-        let message = DIRECT.replace("7", chat).replace(
-            "\"content\"",
-            &format!("\"session_key\": \"{name}\", \"content\""),
-        );
+        let message = DIRECT
+            .replace("7", chat)
+            .replace("\"content\"", &format!("\"session_key\": \"{name}\", \"content\""));
         let key = inbound(&sandbox, &message)["sessionKey"].as_str().unwrap().to_owned();
         assert_eq!(sandbox.ok(&["show", name]), sandbox.ok(&["show", &key]), "{name}");
     }

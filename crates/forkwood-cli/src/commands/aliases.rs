@@ -1,8 +1,10 @@
 //! `forkwood aliases`
 
+use std::collections::HashSet;
+
+use forkwood::conversation::ConversationMeta;
 use forkwood::conversation::key::{is_main, main_key, parse_legacy};
 use forkwood::conversation::native::session_id;
-use forkwood::conversation::ConversationMeta;
 use forkwood_view::sanitise;
 
 use crate::conversations;
@@ -33,7 +35,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
         Some(key) => vec![store.resolve_key(key).await?],
         None => store.list_sessions().await?,
     };
-    let mut told = false;
+    let mut told = HashSet::new();
     for key in keys {
         // One that is damaged, or was removed just now, does not hide the others.
         let meta = match store.metadata(&key).await {
@@ -45,16 +47,19 @@ pub(crate) async fn run(ctx: &mut Ctx, args: Args) -> Result<Outcome> {
             }
             Err(error) => return Err(error.into()),
         };
+        // An older one whose history was taken over leads to the one that has it now.
+        if !told.insert(meta.key.clone()) {
+            continue;
+        }
         if ctx.json() {
             ctx.out.json(as_json(&meta)?)?;
         } else {
             people(ctx, &meta)?;
         }
-        told = true;
     }
     match args.key {
-        Some(key) if !told => Err(conversations::not_found(&key)),
-        None if !told => {
+        Some(key) if told.is_empty() => Err(conversations::not_found(&key)),
+        None if told.is_empty() => {
             ctx.out.note("no conversations here; `forkwood list` shows all sessions");
             Ok(Outcome::Done)
         }

@@ -11,8 +11,8 @@ use forkwood_routing::open::{self, Kind, Opened};
 use forkwood_view::sanitise;
 
 use crate::chat;
-use crate::conversations;
 use crate::commands::route;
+use crate::conversations;
 use crate::ctx::Ctx;
 use crate::error::{CliError, Outcome, Result};
 use crate::json;

@@ -101,7 +101,8 @@ pub fn migrate(folder: &Folder) -> Result<Migration> {
         let Step { path, key, messages, seen, .. } = step;
         // Who goes on with the older file holds the conversation while he writes.
         let _held = folder.hold(&key)?;
-        let now = read_file(folder.disk(), &path).map_err(|error| Error::io(&path, "read", error))?;
+        let now =
+            read_file(folder.disk(), &path).map_err(|error| Error::io(&path, "read", error))?;
         if now.is_none_or(|bytes| hash(&bytes) != seen) {
             let problem = "another program changed it meanwhile; the next run takes it";
             migration.skipped.push((path, problem.to_owned()));

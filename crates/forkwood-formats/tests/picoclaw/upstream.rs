@@ -236,6 +236,22 @@ fn which_name_wins() {
 }
 
 #[test]
+fn the_name_of_a_main_session_leads_to_it_once_it_is_there() {
+    // PicoClaw gives the first chat that lists it.
+    of_both(|open| {
+        let store = open();
+        let main = forkwood::conversation::key::main_key("support");
+        run(store.ensure_metadata("sk_v1_a", &identity(&["agent:support:main"]))).unwrap();
+        say(&*store, "sk_v1_a", &["private"]);
+        assert_eq!(run(open().resolve_key("agent:support:main")).unwrap(), "agent:support:main");
+        assert!(texts(&*open(), "agent:support:main").is_empty());
+        say(&*store, &main, &["of the system"]);
+        assert_eq!(run(open().resolve_key("agent:support:main")).unwrap(), main);
+        assert_eq!(texts(&*open(), "agent:support:main"), ["of the system"]);
+    });
+}
+
+#[test]
 fn a_damaged_meta_file_hides_no_other() {
     // [ResolveSessionKey_DirectHitSkipsCorruptMetadata,
     // ResolveSessionKey_SkipsCorruptMetadataDuringAliasScan]

@@ -39,10 +39,7 @@ fn calls() -> impl Strategy<Value = Vec<(bool, bool, Call)>> {
 type Opened = Box<dyn ConversationStore>;
 
 /// Makes the calls, of two conversations by key and alias, and holds what is shown against lists.
-fn check(
-    calls: &[(bool, bool, Call)],
-    open: impl Fn() -> Opened,
-) -> Result<(), TestCaseError> {
+fn check(calls: &[(bool, bool, Call)], open: impl Fn() -> Opened) -> Result<(), TestCaseError> {
     let mut store = open();
     let chats = ["1", "2"].map(|chat| (scope(chat).key(), identity(chat), chat));
     let mut model = [(Vec::<String>::new(), String::new()), (Vec::new(), String::new())];
